@@ -27,6 +27,11 @@ class RequestContext:
     trustor: Trustor | None = None
     access: CallerAccess | None = None
 
+    @property
+    def visible_project(self) -> str | None:
+        """Return the id of the project whose things exist for the caller; None: those of all projects do."""
+        return None if self.everywhere else self.project_id
+
     def may_see(self, project_id: str) -> bool:
         """Return whether the project's stacks exist for the caller."""
         return self.everywhere or project_id == self.project_id

@@ -17,6 +17,18 @@ class NotFound(DatabaseError):
         self.key = str(key)
 
 
+class IdTaken(DatabaseError):
+    """An id under which a thing of another owner is stored.
+
+    :ivar kind: as of NotFound: for who may not know of that thing it does not exist.
+    """
+
+    def __init__(self, kind: str, key: str) -> None:
+        super().__init__(f"The id {key} is taken.")
+        self.kind = kind
+        self.key = key
+
+
 class NameTaken(DatabaseError):
     """A name that a living stack of the project has already."""
 

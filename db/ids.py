@@ -11,6 +11,10 @@ TraversalNumber = typing.NewType("TraversalNumber", int)
 ResourceId = typing.NewType("ResourceId", int)
 TaskId = typing.NewType("TaskId", int)
 SnapshotId = typing.NewType("SnapshotId", str)
+ConfigId = typing.NewType("ConfigId", str)
+"""A software config of a known project: db/software.py makes it of an id that a user or a document gives."""
+DeploymentId = typing.NewType("DeploymentId", str)
+"""A software deployment of a known project, likewise."""
 ContentId = typing.NewType("ContentId", str)
 MemberId = typing.NewType("MemberId", str)
 """One incarnation of a conductor: ``HOST/INCARNATION``."""

@@ -1,28 +1,37 @@
-"""Rows of software configs, of their deployments, and of the servers that read them."""
+"""Rows of software configs, of their deployments, and of the servers that read them.
+
+Users, templates and documents may name any id.  So no function finds a row by an id alone: a row is found for
+a project, or for the resource to which it belongs by its own column.
+"""
 
 import math
 import typing
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
+from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
 from . import statements
-from .errors import NotFound
-from .ids import ResourceId, StackId
+from .errors import IdTaken, NotFound
+from .ids import ConfigId, DeploymentId, ResourceId, StackId
 from .schema import tables
 
+CONFIG = "Software config"
+DEPLOYMENT = "Deployment"
+"""The kinds of rows, as errors name them."""
 REASON = 1000
 """Characters of a deployment's reason in a list."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListedConfig:
-    """A software config as lists show it; see tables.py for the meanings of the columns."""
+    """A software config as lists show it; see tables.py for the meanings of the table.c."""
 
-    id: str
+    id: ConfigId
     project_id: str
     name: str | None
     tool: str | None
@@ -44,15 +53,15 @@ class StoredConfig(ListedConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ListedDeployment:
-    """A software deployment as lists show it; see tables.py for the meanings of the columns.
+    """A software deployment as lists show it; see tables.py for the meanings of the table.c.
 
     :ivar reason: the reason; in a list its first REASON characters.
     """
 
-    id: str
+    id: DeploymentId
     project_id: str
     server_id: str
-    config_id: str
+    config_id: ConfigId
     action: str | None
     status: str | None
     reason: str
@@ -82,24 +91,88 @@ class ServerKey(typing.NamedTuple):
     project_id: str
 
 
+@dataclass(frozen=True)
+class OwningResource:
+    """A resource to which configs and deployments belong, with its stack's project."""
+
+    id: ResourceId
+    stack_id: StackId
+    project_id: str
+
+
+def new_config_id() -> ConfigId:
+    """Return the id of a config that is made now."""
+    return ConfigId(str(uuid.uuid4()))
+
+
+def derived_config_id(deployment_id: DeploymentId, key: str) -> ConfigId:
+    """Return the id of the config that an action makes for a deployment; the same for each attempt."""
+    return ConfigId(str(uuid.uuid5(uuid.UUID(deployment_id), key)))
+
+
+def new_deployment_id() -> DeploymentId:
+    """Return the id of a deployment that is made now."""
+    return DeploymentId(str(uuid.uuid4()))
+
+
 # -- configs ---------------------------------------------------------------------------------------
 
 
-def insert_config(conn: Connection, config: StoredConfig) -> None:
-    """Store a config; one with its id, which a lost attempt has stored, stays as it is."""
-    conn.execute(statements.insert_or_update(conn, tables.software_config, asdict(config), []))
+def config_made_by(key: str) -> ConfigId:
+    """Return the id under which a resource stores a config; if it is another's, `insert_config` refuses it.
 
-
-def get_config(conn: Connection, config_id: str, *, lock: bool = False) -> StoredConfig:
-    """Return a config.
-
-    :param lock: whether the row is locked until the transaction ends, so that nobody deletes the config.
-    :raises NotFound: no such config.
+    :param key: the key of the resource's creation.
     """
-    row = _columns(conn, tables.software_config, config_id, lock=lock)
+    return ConfigId(key)
+
+
+def insert_config(conn: Connection, config: StoredConfig) -> None:
+    """Store a config.
+
+    :raises IdTaken: there is one with its id.
+    """
+    _insert(conn, tables.software_config, asdict(config), CONFIG)
+
+
+def get_config(
+    conn: Connection, config_id: str, project_id: str | None, *, lock: bool = False
+) -> StoredConfig:
+    """Return a config of a project.
+
+    :param project_id: None: of any project; for callers who may see all.
+    :param lock: whether the row is locked until the transaction ends, so that nobody deletes the config.
+    :raises NotFound: the project has no such config.
+    """
+    c = tables.software_config
+    row = _columns(conn, c, c.c.id == config_id, *_in(c, project_id), lock=lock)
     if row is None:
-        raise NotFound("Software config", config_id)
+        raise NotFound(CONFIG, config_id)
     return StoredConfig(**row)
+
+
+def configs_of(conn: Connection, owner: OwningResource) -> list[StoredConfig]:
+    """Lock and return the configs that belong to a resource."""
+    c = tables.software_config
+    query = sa.select(c).where(*_owned(c, owner)).order_by(c.c.id).with_for_update()
+    return [StoredConfig(**dict(row)) for row in conn.execute(query).mappings()]
+
+
+def has_config(conn: Connection, owner: OwningResource, config_id: str) -> bool:
+    """Return whether a config belongs to a resource."""
+    c = tables.software_config
+    query = sa.select(c.c.id).where(c.c.id == config_id, *_owned(c, owner))
+    return conn.execute(query).scalar() is not None
+
+
+def adopt_config(conn: Connection, owner: OwningResource, config_id: str) -> None:
+    """Give a config that belongs to nobody to a resource of its project; one that it has already stays.
+
+    :raises NotFound: the project has no such config, or it belongs to another resource.
+    """
+    c = tables.software_config
+    adopted = sa.update(c).where(c.c.id == config_id, *_free(c, owner)).values(_owner_columns(owner))
+    if conn.execute(adopted).rowcount == 0:
+        raise NotFound(CONFIG, config_id)
 
 
 def list_configs(
@@ -116,9 +189,7 @@ def list_configs(
     if project_id is not None:
         query = query.where(c.c.project_id == project_id)
     if marker is not None:
-        last = get_config(conn, marker)
-        if project_id not in (None, last.project_id):
-            raise NotFound("Software config", marker)
+        last = get_config(conn, marker, project_id)
         same = sa.and_(c.c.created_at == last.created_at, c.c.id < last.id)
         query = query.where(sa.or_(c.c.created_at < last.created_at, same))
     query = query.order_by(c.c.created_at.desc(), c.c.id.desc()).limit(limit)
@@ -130,37 +201,90 @@ def count_configs(conn: Connection, project_id: str) -> int:
     return _count(conn, tables.software_config, project_id)
 
 
-def is_deployed(conn: Connection, config_id: str) -> bool:
-    """Return whether a deployment refers to the config."""
-    d = tables.software_deployment
-    return conn.execute(sa.select(d.c.id).where(d.c.config_id == config_id).limit(1)).scalar() is not None
+def is_deployed(conn: Connection, config: StoredConfig) -> bool:
+    """Return whether a deployment of the config's project refers to it."""
+    d = tables.software_deployment.c
+    query = sa.select(d.id).where(d.config_id == config.id, d.project_id == config.project_id)
+    return conn.execute(query.limit(1)).scalar() is not None
 
 
-def delete_config(conn: Connection, config_id: str) -> None:
-    """Delete a config; one that does not exist is ignored."""
+def delete_config(conn: Connection, config: StoredConfig) -> None:
+    """Delete a config; one that does not exist any more is ignored."""
     c = tables.software_config
-    conn.execute(sa.delete(c).where(c.c.id == config_id))
+    conn.execute(sa.delete(c).where(c.c.id == config.id, c.c.project_id == config.project_id))
 
 
 # -- deployments -----------------------------------------------------------------------------------
 
 
+def deployment_made_by(key: str) -> DeploymentId:
+    """Return the id under which a resource stores a deployment; see `config_made_by`."""
+    return DeploymentId(key)
+
+
 def insert_deployment(conn: Connection, deployment: StoredDeployment) -> None:
-    """Store a deployment; its server's guest has something new to read."""
-    conn.execute(sa.insert(tables.software_deployment).values(**asdict(deployment)))
+    """Store a deployment; its server's guest has something new to read.
+
+    :raises IdTaken: there is one with its id.
+    """
+    _insert(conn, tables.software_deployment, asdict(deployment), DEPLOYMENT)
     touch_server(conn, deployment, deployment.created_at)
 
 
-def get_deployment(conn: Connection, deployment_id: str, *, lock: bool = False) -> StoredDeployment:
-    """Return a deployment.
+def get_deployment(
+    conn: Connection, deployment_id: str, project_id: str | None, *, lock: bool = False
+) -> StoredDeployment:
+    """Return a deployment of a project.
+
+    :param project_id: None: of any project; for callers who may see all.
+    :param lock: whether the row is locked until the transaction ends, so that nobody changes it.
+    :raises NotFound: the project has no such deployment.
+    """
+    d = tables.software_deployment
+    row = _columns(conn, d, d.c.id == deployment_id, *_in(d, project_id), lock=lock)
+    if row is None:
+        raise NotFound(DEPLOYMENT, deployment_id)
+    return StoredDeployment(**row)
+
+
+def deployment_of(
+    conn: Connection, owner: OwningResource, deployment_id: str, *, lock: bool = False
+) -> StoredDeployment | None:
+    """Return a deployment that belongs to a resource; None: it does not, or there is none.
 
     :param lock: whether the row is locked until the transaction ends, so that nobody changes it.
-    :raises NotFound: no such deployment.
     """
-    row = _columns(conn, tables.software_deployment, deployment_id, lock=lock)
+    d = tables.software_deployment
+    row = _columns(conn, d, d.c.id == deployment_id, *_owned(d, owner), lock=lock)
+    return None if row is None else StoredDeployment(**row)
+
+
+def deployments_of(conn: Connection, owner: OwningResource) -> list[StoredDeployment]:
+    """Lock and return the deployments that belong to a resource: one, or none."""
+    d = tables.software_deployment
+    query = sa.select(d).where(*_owned(d, owner)).order_by(d.c.id).with_for_update()
+    return [StoredDeployment(**dict(row)) for row in conn.execute(query).mappings()]
+
+
+def adopt_deployment(conn: Connection, owner: OwningResource, deployment_id: str) -> None:
+    """Give a deployment that belongs to nobody to a resource of its project, with its derived config.
+
+    One that the resource has already stays.
+
+    :raises NotFound: the project has no such deployment, or it belongs to another resource.
+    """
+    d = tables.software_deployment
+    c = tables.software_config
+    free = sa.select(d).where(d.c.id == deployment_id, *_free(d, owner)).with_for_update()
+    row = conn.execute(free).mappings().first()
     if row is None:
-        raise NotFound("Deployment", deployment_id)
-    return StoredDeployment(**row)
+        raise NotFound(DEPLOYMENT, deployment_id)
+    is_it = sa.and_(d.c.id == deployment_id, *_free(d, owner))
+    conn.execute(sa.update(d).where(is_it).values(_owner_columns(owner)))
+    if row["resource_id"] is not None:
+        # Its former resource has made the config for it; one that the API has made stays the project's.
+        is_derived = sa.and_(c.c.id == row["config_id"], c.c.resource_id == row["resource_id"])
+        conn.execute(sa.update(c).where(is_derived, *_free(c, owner)).values(_owner_columns(owner)))
 
 
 def list_deployments(
@@ -183,9 +307,7 @@ def list_deployments(
     if server_id is not None:
         query = query.where(d.c.server_id == server_id)
     if marker is not None:
-        last = get_deployment(conn, marker)
-        if last.project_id != project_id:
-            raise NotFound("Deployment", marker)
+        last = get_deployment(conn, marker, project_id)
         same = sa.and_(d.c.created_at == last.created_at, d.c.id > last.id)
         query = query.where(sa.or_(d.c.created_at > last.created_at, same))
     rows = conn.execute(query.order_by(d.c.created_at, d.c.id).limit(limit))
@@ -203,7 +325,8 @@ def change_deployment(conn: Connection, deployment: StoredDeployment, changes: J
     A new config is something new for the server's guest to read.
     """
     d = tables.software_deployment
-    conn.execute(sa.update(d).where(d.c.id == deployment.id).values(**changes, updated_at=now))
+    is_it = sa.and_(d.c.id == deployment.id, d.c.project_id == deployment.project_id)
+    conn.execute(sa.update(d).where(is_it).values(**changes, updated_at=now))
     if changes.get("config_id", deployment.config_id) != deployment.config_id:
         touch_server(conn, deployment, now)
 
@@ -211,7 +334,7 @@ def change_deployment(conn: Connection, deployment: StoredDeployment, changes: J
 def delete_deployment(conn: Connection, deployment: StoredDeployment, now: float) -> None:
     """Delete a deployment, whose row the caller has locked; its server's guest has less to read."""
     d = tables.software_deployment
-    conn.execute(sa.delete(d).where(d.c.id == deployment.id))
+    conn.execute(sa.delete(d).where(d.c.id == deployment.id, d.c.project_id == deployment.project_id))
     touch_server(conn, deployment, now)
 
 
@@ -224,7 +347,7 @@ def deployed_configs(conn: Connection, project_id: str, server_id: str) -> list[
     d = tables.software_deployment
     query = (
         sa.select(c)
-        .join(d, d.c.config_id == c.c.id)
+        .join(d, _deploys(d, c))
         .where(d.c.server_id == server_id, d.c.project_id == project_id)
         .order_by(d.c.created_at, d.c.id)
     )
@@ -237,7 +360,7 @@ def server_bytes(conn: Connection, project_id: str, server_id: str) -> int:
     c = tables.software_config
     d = tables.software_deployment
     of_server = (d.c.server_id == server_id, d.c.project_id == project_id)
-    deployed = sa.select(sa.func.sum(c.c.size)).join_from(d, c, d.c.config_id == c.c.id)
+    deployed = sa.select(sa.func.sum(c.c.size)).join_from(d, c, _deploys(d, c))
     return int(conn.execute(deployed.where(*of_server)).scalar() or 0)
 
 
@@ -288,10 +411,49 @@ def _server_of(deployment: StoredDeployment) -> dict[str, str]:
     return {"server_id": deployment.server_id, "project_id": deployment.project_id}
 
 
-def _columns(conn: Connection, table: sa.Table, row_id: str, *, lock: bool) -> dict[str, Json] | None:
-    query = sa.select(table).where(table.c.id == row_id)
+def _deploys(deployment: sa.Table, config: sa.Table) -> sa.ColumnElement[bool]:
+    """Return the condition of a join: a deployment refers to configs of its own project only."""
+    same_project = deployment.c.project_id == config.c.project_id
+    return sa.and_(deployment.c.config_id == config.c.id, same_project)
+
+
+def _columns(
+    conn: Connection, table: sa.Table, *conditions: sa.ColumnElement[bool], lock: bool
+) -> dict[str, Json] | None:
+    query = sa.select(table).where(*conditions)
     row = conn.execute(query.with_for_update() if lock else query).mappings().first()
     return None if row is None else dict(row)
+
+
+def _insert(conn: Connection, table: sa.Table, row: dict[str, Json], kind: str) -> None:
+    try:
+        conn.execute(sa.insert(table).values(row))
+    except oslo_errors.DBDuplicateEntry as error:
+        raise IdTaken(kind, row["id"]) from error
+
+
+def _in(table: sa.Table, project_id: str | None) -> list[sa.ColumnElement[bool]]:
+    return [] if project_id is None else [table.c.project_id == project_id]
+
+
+def _owned(table: sa.Table, owner: OwningResource) -> list[sa.ColumnElement[bool]]:
+    return [table.c.resource_id == owner.id, table.c.project_id == owner.project_id]
+
+
+def _free(table: sa.Table, owner: OwningResource) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions under which a resource may adopt a row: it is of its project, and nobody's.
+
+    The row of an abandoned or retained thing names a resource that does not exist any more; no other one gets
+    its id, see id_source.py.
+    """
+    r = tables.resource
+    lives = sa.exists(sa.select(r.c.id).where(r.c.id == table.c.resource_id))
+    is_free = sa.or_(table.c.resource_id.is_(None), table.c.resource_id == owner.id, sa.not_(lives))
+    return [table.c.project_id == owner.project_id, is_free]
+
+
+def _owner_columns(owner: OwningResource) -> dict[str, Json]:
+    return {"resource_id": owner.id, "stack_id": owner.stack_id}
 
 
 def _count(conn: Connection, table: sa.Table, project_id: str) -> int:

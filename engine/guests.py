@@ -161,19 +161,18 @@ class Guests:
     ) -> Mapping[ResourceId, str]:
         """Return the reasons of deployments that wait: they say when their servers' guests last asked."""
         is_deployment = self._context.registry.is_deployment
-        waiting = {
-            item.physical_id: item.id
+        waiting = [
+            item.id
             for item in rows
             if item.status == Status.IN_PROGRESS
             and item.reason in NOTHING_SAID
-            and item.physical_id
             and is_deployment(item.plugin)
-        }
+        ]
         if not waiting:
             return {}
         return {
-            waiting[deployment]: f"waits for a signal; {describe_guest(guest, lambda at: f'at {iso(at)}')}"
-            for deployment, guest in guests.awaited(conn, waiting).items()
+            resource_id: f"waits for a signal; {describe_guest(guest, lambda at: f'at {iso(at)}')}"
+            for resource_id, guest in guests.awaited(conn, waiting).items()
         }
 
     def _transport(self, stored: _Stored) -> str | None:

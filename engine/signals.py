@@ -7,6 +7,7 @@ from ..db import events, resources
 from ..db.errors import NotFound
 from ..db.ids import ResourceId, WaitsOn
 from ..db.rows import Event, ReadyTasks, Resource, Stack
+from ..db.software import OwningResource
 from ..db.states import Status
 from ..db.work import due_tasks
 from ..resources.errors import NoAction, NotSupported
@@ -135,10 +136,12 @@ class Signals:
     def _store_outputs(self, stack: Stack, resource: Resource, details: JsonMap) -> None:
         """Store the result of a software deployment, if it waits for one; wake the task that waits for it."""
         now = self._context.clock()
+        owner = OwningResource(resource.id, stack.id, stack.project_id)
+        owned = (owner, resource.physical_id or "")
 
         def change(conn: typing.Any) -> ReadyTasks:
             woken = wake_waiting(conn, resource.id, now)
-            reason = store_result(conn, self._context, resource, details, now)
+            reason = store_result(conn, self._context, owned, details, now)
             if reason is None:
                 return ReadyTasks()
             events.add_many(conn, [_event(stack, resource, SIGNALLED, reason, now)])

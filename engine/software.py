@@ -1,6 +1,5 @@
 """Software configs and deployments: the operations of the API."""
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,8 +8,8 @@ from sqlalchemy.engine import Connection
 from ..db import resources, software
 from ..db.errors import NotFound
 from ..db.ids import ResourceId, WaitsOn
-from ..db.rows import ReadyTasks, Resource
-from ..db.software import StoredConfig, StoredDeployment
+from ..db.rows import ReadyTasks
+from ..db.software import OwningResource, StoredConfig, StoredDeployment
 from ..db.work import due_tasks
 from ..resources.heat.software_io import declared_inputs, declared_outputs, result_of
 from ..sealing.redaction import redacted
@@ -73,7 +72,7 @@ class SoftwareOperations:
         outputs = declared_outputs(new.outputs)
         body = config_body(new.config, inputs, outputs, new.options)
         config = StoredConfig(
-            id=str(uuid.uuid4()),
+            id=software.new_config_id(),
             project_id=project_id,
             name=new.name,
             tool=new.tool,
@@ -94,7 +93,7 @@ class SoftwareOperations:
 
         :raises ConfigInUse: a deployment refers to it.
         """
-        self._context.database.write(lambda conn: delete_config(conn, config.id))
+        self._context.database.write(lambda conn: delete_config(conn, config))
 
     def create_deployment(
         self, project_id: str, server_id: str, values: DeploymentValues
@@ -107,21 +106,21 @@ class SoftwareOperations:
         limits = self._context.settings.software
         sealer = self._context.sealer.of_software(project_id)
         input_values = dict(values.input_values or {})
-        deployment = StoredDeployment(
-            id=str(uuid.uuid4()),
-            project_id=project_id,
-            server_id=server_id,
-            config_id=values.config_id or "",
-            action="INIT" if values.action is None else values.action,
-            status="COMPLETE" if values.status is None else values.status,
-            reason=values.reason or "",
-            input_values=stored(sealer, input_values),
-            input_size=limits.size_of_values(input_values, "input_values"),
-            created_at=self._context.clock(),
-        )
+        input_size = limits.size_of_values(input_values, "input_values")
 
         def store(conn: Connection) -> StoredDeployment:
-            _lock_config(conn, project_id, values.config_id)
+            deployment = StoredDeployment(
+                id=software.new_deployment_id(),
+                project_id=project_id,
+                server_id=server_id,
+                config_id=_lock_config(conn, project_id, values.config_id).id,
+                action="INIT" if values.action is None else values.action,
+                status="COMPLETE" if values.status is None else values.status,
+                reason=values.reason or "",
+                input_values=stored(sealer, input_values),
+                input_size=input_size,
+                created_at=self._context.clock(),
+            )
             software.insert_deployment(conn, deployment)
             limits.check_deployment(conn, deployment, QuotaName.SOFTWARE_DEPLOYMENTS)
             return deployment
@@ -157,11 +156,11 @@ class SoftwareOperations:
         def change(conn: Connection) -> tuple[StoredDeployment, ReadyTasks]:
             now = self._context.clock()
             woken = wake_resource(conn, deployment, now)
-            current = software.get_deployment(conn, deployment.id, lock=True)
+            current = software.get_deployment(conn, deployment.id, deployment.project_id, lock=True)
             if "config_id" in changes:
                 _lock_config(conn, deployment.project_id, values.config_id)
             software.change_deployment(conn, current, changes, now)
-            changed = software.get_deployment(conn, deployment.id)
+            changed = software.get_deployment(conn, deployment.id, deployment.project_id)
             if _grows(current, changed):
                 limits.check_deployment(conn, changed)
             return changed, woken
@@ -177,7 +176,7 @@ class SoftwareOperations:
             now = self._context.clock()
             woken = wake_resource(conn, deployment, now)
             try:
-                current = software.get_deployment(conn, deployment.id, lock=True)
+                current = software.get_deployment(conn, deployment.id, deployment.project_id, lock=True)
             except NotFound:
                 return woken
             software.delete_deployment(conn, current, now)
@@ -192,18 +191,18 @@ def _grows(before: StoredDeployment, after: StoredDeployment) -> bool:
     return sizes[1] > sizes[0] or after.config_id != before.config_id
 
 
-def delete_config(conn: Connection, config_id: str) -> None:
-    """Delete a config; one that does not exist is ignored.
+def delete_config(conn: Connection, config: StoredConfig) -> None:
+    """Delete a config; one that is gone already is ignored.
 
     :raises ConfigInUse: a deployment refers to it.
     """
     try:
-        software.get_config(conn, config_id, lock=True)
+        current = software.get_config(conn, config.id, config.project_id, lock=True)
     except NotFound:
         return
-    if software.is_deployed(conn, config_id):
-        raise ConfigInUse(config_id)
-    software.delete_config(conn, config_id)
+    if software.is_deployed(conn, current):
+        raise ConfigInUse(current.id)
+    software.delete_config(conn, current)
 
 
 def wake_resource(conn: Connection, deployment: StoredDeployment, now: float) -> ReadyTasks:
@@ -221,19 +220,22 @@ def wake_waiting(conn: Connection, resource_id: ResourceId, now: float) -> Ready
 
 
 def store_result(
-    conn: Connection, context: EngineContext, resource: Resource, details: JsonMap, now: float
+    conn: Connection, context: EngineContext, owned: tuple[OwningResource, str], details: JsonMap, now: float
 ) -> str | None:
     """Store the result that a guest has signalled; return the text of its event.
 
     None: the deployment waits for none, and nothing is stored.  The deployment fails if the project has no
     room for its outputs: nobody would signal them again.
+
+    :param owned: the resource to which the signal came, and the id of its deployment.
     """
-    try:
-        current = software.get_deployment(conn, resource.physical_id or "", lock=True)
-        config = software.get_config(conn, current.config_id)
-    except NotFound:
+    owner, deployment_id = owned
+    current = software.deployment_of(conn, owner, deployment_id, lock=True)
+    if current is None or current.status != IN_PROGRESS:
         return None
-    if current.status != IN_PROGRESS:
+    try:
+        config = software.get_config(conn, current.config_id, owner.project_id)
+    except NotFound:
         return None
     place = context.sealer.of_software(current.project_id)
     derived = opened(place, config.body)
@@ -256,17 +258,15 @@ def store_result(
     return f"deployment {current.id} {result.event}"
 
 
-def _lock_config(conn: Connection, project_id: str, config_id: str | None) -> None:
-    """Keep a config that a deployment is to refer to from being deleted.
+def _lock_config(conn: Connection, project_id: str, config_id: str | None) -> StoredConfig:
+    """Keep a config that a deployment is to refer to from being deleted, and return it.
 
     :raises UnknownConfig: the project has no such config.
     """
     try:
-        config = software.get_config(conn, config_id or "", lock=True)
+        return software.get_config(conn, config_id or "", project_id, lock=True)
     except NotFound as error:
         raise UnknownConfig(config_id) from error
-    if config.project_id != project_id:
-        raise UnknownConfig(config_id)
 
 
 def body_of(sealer: Sealer, config: StoredConfig) -> SoftwareValue:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from ..db.ids import ConfigId, DeploymentId
 from ..db.software import StoredConfig, StoredDeployment
 from ..heat_database.heat_rows import HeatConfig, HeatDeployment
 from ..sealing import software
@@ -27,7 +28,7 @@ def config_row(config: HeatConfig, sealer: BoundSealer, owner: SoftwareOwner) ->
         stored.get("options") or {},
     )
     return StoredConfig(
-        id=config.id,
+        id=ConfigId(config.id),
         project_id=config.project_id,
         name=config.name,
         tool=config.group,
@@ -42,10 +43,10 @@ def config_row(config: HeatConfig, sealer: BoundSealer, owner: SoftwareOwner) ->
 def deployment_row(deployment: HeatDeployment, sealer: BoundSealer, owner: SoftwareOwner) -> StoredDeployment:
     """Return a deployment; see config_row for the parameters."""
     return StoredDeployment(
-        id=deployment.id,
+        id=DeploymentId(deployment.id),
         project_id=deployment.project_id,
         server_id=deployment.server_id,
-        config_id=deployment.config_id,
+        config_id=ConfigId(deployment.config_id),
         action=deployment.action,
         status=deployment.status,
         reason=deployment.reason,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ..db.states import TaskKind
 from ..resources.nested.base import ADOPTED
+from ..resources.plugin import ADOPTED_ID
 from ..resources.registry import ResourceRegistry
 from ..shapes import Json
 from ..template.residual import sealed
@@ -21,7 +22,8 @@ def plan_adoption(
     """Turn the plan of a creation into one that takes over existing resources.
 
     A nested stack is created and takes over the resources of the adopted one, so no document can name a stack
-    of another project.
+    of another project.  What else Stoker itself stores gets its physical id from its step, which finds out
+    whose it is: an adoption that fails stores no id.
 
     Data and metadata may hold secrets that nothing marks as such yet.  So both are sealed as a whole until
     the resource's step stores them as usual.
@@ -39,6 +41,9 @@ def plan_adoption(
             entry = replace(entry, physical_id=None)
             if entry.nested is not None:
                 data[ADOPTED] = {name: entry.nested.get(name) for name in ("template", "resources")}
+        elif registry.get(row.plugin).stored_here and entry.physical_id is not None:
+            data[ADOPTED_ID] = entry.physical_id
+            entry = replace(entry, physical_id=None)
         row = replace(
             row,
             # The definition is stored at once: an update that comes before the adoption compares with it.

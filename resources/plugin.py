@@ -28,6 +28,11 @@ from .steps import Done, Poll, Step
 
 NOT_KNOWN: typing.Final = object()
 """The value, or the part of one, that is not known when a template is compiled."""
+ADOPTED_ID = "adopted_id"
+"""Key in the data of an adopted resource whose type is `stored_here`: the id that the document names.
+
+It becomes the physical id once the type has found that the resource may have the thing.
+"""
 
 
 class ResourceType:

@@ -1,8 +1,5 @@
 """Handlers of software configs and deployments."""
 
-import typing
-from collections.abc import Callable
-
 from sqlalchemy.engine import Connection
 
 from ...db import software
@@ -15,8 +12,6 @@ from ..operations import Request
 from ..reply import Reply
 from ..schemas import NEW_CONFIG, NEW_DEPLOYMENT, UPDATED_DEPLOYMENT
 from ..views.software import config_summary, config_view, deployment_summary, deployment_view
-
-Row = typing.TypeVar("Row", StoredConfig, StoredDeployment)
 
 
 def index_configs(request: Request) -> Reply:
@@ -123,24 +118,26 @@ def _view(request: Request, deployment: StoredDeployment) -> Reply:
 
 
 def _config(request: Request) -> StoredConfig:
+    """Return the config that the path names.
+
+    :raises Fault: 404: the caller's project has no such config.
+    """
     key = request.path["config_id"]
-    return _visible(request, lambda conn: software.get_config(conn, key), f"Software config with id {key}")
+    project_id = request.caller.visible_project
+    try:
+        return request.read(lambda conn: software.get_config(conn, key, project_id))
+    except NotFound as error:
+        raise Fault(404, "NotFound", f"Software config with id {key} not found") from error
 
 
 def _deployment(request: Request) -> StoredDeployment:
-    key = request.path["deployment_id"]
-    return _visible(request, lambda conn: software.get_deployment(conn, key), f"Deployment with id {key}")
+    """Return the deployment that the path names.
 
-
-def _visible(request: Request, get: Callable[[Connection], Row], noun: str) -> Row:
-    """Return a row that exists for the caller.
-
-    :raises Fault: 404.
+    :raises Fault: 404: the caller's project has no such deployment.
     """
+    key = request.path["deployment_id"]
+    project_id = request.caller.visible_project
     try:
-        row = request.read(get)
-    except NotFound:
-        row = None
-    if row is None or not request.caller.may_see(row.project_id):
-        raise Fault(404, "NotFound", f"{noun} not found")
-    return row
+        return request.read(lambda conn: software.get_deployment(conn, key, project_id))
+    except NotFound as error:
+        raise Fault(404, "NotFound", f"Deployment with id {key} not found") from error

@@ -1,20 +1,19 @@
 """Software configs and deployments for the steps of one claim."""
 
 import contextlib
-import uuid
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
 from ...db import resources, software
-from ...db.errors import NotFound
-from ...db.software import StoredConfig, StoredDeployment
+from ...db.errors import IdTaken, NotFound
+from ...db.ids import ConfigId
+from ...db.software import OwningResource, StoredConfig, StoredDeployment
 from ...db.work.claim import Claim
 from ...engine.errors import ConfigInUse
 from ...engine.quotas import QuotaName
 from ...engine.quotas import SoftwareLimits as SoftwareLimits
-from ...engine.software import delete_config
 from ...resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState, Software
 from ...resources.errors import PermanentError
 from ...sealing.sealer import BoundSealer
@@ -48,17 +47,15 @@ class StepSoftware(Software):
     """Implements resources.contract.software.Software for one step of one claim."""
 
     def __init__(self, claim: Claim, access: SoftwareAccess, secrets: Secrets) -> None:
-        self._claim = claim
+        self._owner = OwningResource(claim.resource.id, claim.task.stack_id, claim.project_id)
         self._access = access
         self._secrets = secrets
         self._sealer = access.sealer
         self._writes = access.database.writes_of(claim)
 
     def config(self, config_id: str) -> ConfigSpec | None:
-        config = self._access.database.read(lambda conn: _config(conn, config_id))
-        if config is None or config.project_id != self._claim.project_id:
-            return None
-        return self._spec(config)
+        config = self._access.database.read(lambda conn: self._config(conn, config_id))
+        return None if config is None else self._spec(config)
 
     def create_config(self, config_id: str, spec: ConfigSpec, *, made_of: Json = None) -> None:
         with _refusals():
@@ -67,20 +64,33 @@ class StepSoftware(Software):
         if self._secrets.found_in(made_of) - secrets:
             self._secrets.add(spec.config)
             secrets = self._secrets.found_in(_body(spec))
-        config = self._row(config_id, spec, secrets, size)
+        config = self._row(software.config_made_by(config_id), spec, secrets, size)
 
         def store(conn: Connection) -> None:
-            if _config(conn, config_id) is None:
+            if not software.has_config(conn, self._owner, config_id):
                 software.insert_config(conn, config)
                 self._access.limits.check_config(conn, config.project_id)
 
         self._write(store)
 
-    def delete_config(self, config_id: str) -> None:
-        self._write(lambda conn: delete_config(conn, config_id))
+    def has_config(self, config_id: str) -> bool:
+        return self._access.database.read(lambda conn: software.has_config(conn, self._owner, config_id))
+
+    def adopt_config(self, config_id: str) -> None:
+        self._write(lambda conn: software.adopt_config(conn, self._owner, config_id))
+
+    def delete_configs(self) -> None:
+        def delete(conn: Connection) -> None:
+            for config in software.configs_of(conn, self._owner):
+                if software.is_deployed(conn, config):
+                    raise ConfigInUse(config.id)
+                software.delete_config(conn, config)
+
+        self._write(delete)
 
     def deploy(self, deployment_id: str, spec: DeploymentSpec) -> None:
-        config_id = str(uuid.uuid5(uuid.UUID(deployment_id), spec.key))
+        own_id = software.deployment_made_by(deployment_id)
+        config_id = software.derived_config_id(own_id, spec.key)
         limits = self._access.limits
         values = dict(spec.input_values)
         with _refusals():
@@ -95,28 +105,30 @@ class StepSoftware(Software):
             "action": spec.action,
             "status": status,
             "reason": reason,
-            "stack_id": derived.stack_id,
-            "resource_id": derived.resource_id,
         }
 
         deployment = StoredDeployment(
-            id=deployment_id,
+            id=own_id,
             project_id=derived.project_id,
+            stack_id=derived.stack_id,
+            resource_id=derived.resource_id,
             server_id=spec.server_id,
             created_at=derived.created_at,
             **changes,
         )
 
         def store(conn: Connection) -> None:
-            previous = _deployment(conn, deployment_id)
+            previous = software.deployment_of(conn, self._owner, deployment_id, lock=True)
             if previous is not None and previous.config_id == config_id:
                 return
-            software.insert_config(conn, derived)
+            if not software.has_config(conn, self._owner, config_id):
+                software.insert_config(conn, derived)
             if previous is None:
                 software.insert_deployment(conn, deployment)
             else:
                 software.change_deployment(conn, previous, changes, derived.created_at)
-                self._delete_derived(conn, previous)
+                for config in software.configs_of(conn, self._owner):
+                    self._delete_derived(conn, config)
             if spec.action in GROWING:  # A project that has too much can still delete it.
                 new = (QuotaName.SOFTWARE_CONFIGS, QuotaName.SOFTWARE_DEPLOYMENTS) if previous is None else ()
                 limits.check_deployment(conn, deployment, *new)
@@ -124,13 +136,13 @@ class StepSoftware(Software):
         self._write(store)
 
     def deployment(self, deployment_id: str) -> DeploymentState | None:
-        resource_id = self._claim.resource.id
+        resource_id = self._owner.id
 
         def read(conn: Connection) -> tuple[int, StoredDeployment | None, StoredConfig | None]:
             # The generation is read first: who changes the deployment advances it.
             resource = resources.by_ids(conn, [resource_id]).get(resource_id)
-            deployment = _deployment(conn, deployment_id, lock=False)
-            config = None if deployment is None else _config(conn, deployment.config_id)
+            deployment = software.deployment_of(conn, self._owner, deployment_id)
+            config = None if deployment is None else self._config(conn, deployment.config_id)
             return (0 if resource is None else resource.generation), deployment, config
 
         generation, deployment, config = self._access.database.read(read)
@@ -147,34 +159,44 @@ class StepSoftware(Software):
             generation=generation,
         )
 
-    def delete_deployment(self, deployment_id: str) -> None:
+    def adopt_deployment(self, deployment_id: str) -> None:
+        self._write(lambda conn: software.adopt_deployment(conn, self._owner, deployment_id))
+
+    def delete_deployments(self) -> None:
         def delete(conn: Connection) -> None:
-            deployment = _deployment(conn, deployment_id)
-            if deployment is not None:
+            for deployment in software.deployments_of(conn, self._owner):
                 software.delete_deployment(conn, deployment, self._access.clock())
-                self._delete_derived(conn, deployment)
+            for config in software.configs_of(conn, self._owner):
+                self._delete_derived(conn, config)
 
         self._write(delete)
 
-    def _delete_derived(self, conn: Connection, deployment: StoredDeployment) -> None:
-        """Delete the config that a deployment had, if it was made for it and for nothing else."""
-        config = _config(conn, deployment.config_id)
-        made_here = config is not None and config.resource_id == deployment.resource_id is not None
-        if made_here and not software.is_deployed(conn, deployment.config_id):
-            software.delete_config(conn, deployment.config_id)
+    def _delete_derived(self, conn: Connection, config: StoredConfig) -> None:
+        """Delete a config that was made for a deployment, unless another deployment refers to it, too."""
+        if not software.is_deployed(conn, config):
+            software.delete_config(conn, config)
 
-    def _row(self, config_id: str, spec: ConfigSpec, secrets: Collection[str], size: int) -> StoredConfig:
+    def _config(self, conn: Connection, config_id: str) -> StoredConfig | None:
+        """Return a config of the stack's project; None: it has no such config."""
+        try:
+            return software.get_config(conn, config_id, self._owner.project_id)
+        except NotFound:
+            return None
+
+    def _row(
+        self, config_id: ConfigId, spec: ConfigSpec, secrets: Collection[str], size: int
+    ) -> StoredConfig:
         if self._secrets.found_in(spec.group):
             raise PermanentError("the group of a config must not hold a hidden value, for it is no secret")
         return StoredConfig(
             id=config_id,
-            project_id=self._claim.project_id,
+            project_id=self._owner.project_id,
             name=spec.name,
             tool=spec.group,
             body=stored(self._sealer, _body(spec), secrets),
             size=size,
-            stack_id=self._claim.task.stack_id,
-            resource_id=self._claim.resource.id,
+            stack_id=self._owner.stack_id,
+            resource_id=self._owner.id,
             created_at=self._access.clock(),
         )
 
@@ -193,10 +215,14 @@ class StepSoftware(Software):
 def _refusals() -> Iterator[None]:
     """Turn refusals inside into errors of the step.
 
+    A config or a deployment of another owner does not exist for the step.
+
     :raises PermanentError: something is refused.
     """
     try:
         yield
+    except (NotFound, IdTaken) as error:
+        raise PermanentError(f"{error.kind} with id {error.key} not found", kind="NotFound") from error
     except (LimitExceeded, ConfigInUse) as error:
         kind = "RequestLimitExceeded" if isinstance(error, LimitExceeded) else "InvalidRestrictedAction"
         raise PermanentError(str(error), kind=kind) from error
@@ -204,17 +230,3 @@ def _refusals() -> Iterator[None]:
 
 def _body(spec: ConfigSpec) -> Json:
     return config_body(spec.config, spec.inputs, spec.outputs, spec.options)
-
-
-def _config(conn: Connection, config_id: str) -> StoredConfig | None:
-    try:
-        return software.get_config(conn, config_id)
-    except NotFound:
-        return None
-
-
-def _deployment(conn: Connection, deployment_id: str, *, lock: bool = True) -> StoredDeployment | None:
-    try:
-        return software.get_deployment(conn, deployment_id, lock=lock)
-    except NotFound:
-        return None

@@ -143,16 +143,17 @@ class AwaitedGuest:
     is_up_to_date: bool
 
 
-def awaited(conn: Connection, deployment_ids: Collection[str]) -> dict[str, AwaitedGuest]:
-    """Return the guests whose signals end deployments, by the deployments' ids; other ids are ignored."""
+def awaited(conn: Connection, resource_ids: Collection[ResourceId]) -> dict[ResourceId, AwaitedGuest]:
+    """Return the guests whose signals end the deployments of resources, by these resources."""
     d = tables.software_deployment.c
     g = tables.software_server.c
     of_server = sa.and_(g.server_id == d.server_id, g.project_id == d.project_id)
     query = (
-        sa.select(d.id, d.server_id, g.read_at, (g.read_version >= g.changed_at).label("is_read"))
+        sa.select(d.resource_id, d.server_id, g.read_at, (g.read_version >= g.changed_at).label("is_read"))
         .join_from(tables.software_deployment, tables.software_server, of_server)
-        .where(d.id.in_(deployment_ids))
+        .where(d.resource_id.in_(resource_ids))
     )
     return {
-        row.id: AwaitedGuest(row.server_id, row.read_at, bool(row.is_read)) for row in conn.execute(query)
+        ResourceId(row.resource_id): AwaitedGuest(row.server_id, row.read_at, bool(row.is_read))
+        for row in conn.execute(query)
     }

@@ -159,9 +159,9 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
     counts = {TaskState(state): int(count) for state, count in counted}
     awaited = {task.waits_on for task in unfinished if task.waits_on is not None}
     handles = _handles(conn, awaited)
-    polls = guests.awaited(conn, {row.physical_id for row in handles}) if handles else {}
+    polls = guests.awaited(conn, {row.id for row in handles}) if handles else {}
     names = {str(row.id): row.name for row in handles}
-    servers = {str(row.id): polls[row.physical_id] for row in handles if row.physical_id in polls}
+    servers = {str(row.id): polls[row.id] for row in handles if row.id in polls}
     return Waiting(unfinished, counts, children(conn, awaited), names, servers)
 
 
@@ -262,10 +262,10 @@ def children(conn: Connection, awaited: Iterable[WaitsOn]) -> dict[str, Child]:
 
 
 def _handles(conn: Connection, awaited: Iterable[WaitsOn]) -> Sequence[typing.Any]:
-    """Return id, name and physical_id of the resources that are waited for."""
+    """Return id and name of the resources that are waited for."""
     r = tables.resource
     ids = sorted(int(one.key) for one in awaited if one.kind == AwaitedKind.RESOURCE)
-    query = sa.select(r.c.id, r.c.name, r.c.physical_id).where(r.c.id.in_(ids))
+    query = sa.select(r.c.id, r.c.name).where(r.c.id.in_(ids))
     return conn.execute(query).all() if ids else ()
 
 

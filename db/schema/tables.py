@@ -437,11 +437,12 @@ software_config = sa.Table(
     sa.Column("body", JsonText, nullable=False),
     # Bytes of the body in clear, as JSON.
     sa.Column("size", sa.Integer, nullable=False, default=0),
-    # The resource that has made it; NULL: the API.
+    # The resource to which it belongs, and which alone changes and deletes it; NULL: the API has made it.
     _uuid("stack_id"),
     sa.Column("resource_id", RowId),
     sa.Column("created_at", Instant, nullable=False),
     sa.Index("ix_software_config_project", "project_id", "created_at", "id"),
+    sa.Index("ix_software_config_resource", "resource_id"),
 )
 
 #: Configs that servers are to apply.
@@ -469,6 +470,7 @@ software_deployment = sa.Table(
     sa.Index("ix_software_deployment_project", "project_id", "created_at", "id"),
     sa.Index("ix_software_deployment_server", "server_id"),
     sa.Index("ix_software_deployment_config", "config_id"),
+    sa.Index("ix_software_deployment_resource", "resource_id"),
 )
 
 #: Servers that have or had deployments, and the instants at which their guests' metadata has changed.

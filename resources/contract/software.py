@@ -59,6 +59,9 @@ class Software(typing.Protocol):
     """Calls for software configs and deployments of the stack's project, which a conductor offers to steps.
 
     If a value that a step reads is a secret, the step treats it as a secret, too.
+
+    Configs and deployments belong to the resource that has made or adopted them.  A step changes and deletes
+    those of its own resource only, whatever ids its properties, its data and its physical id name.
     """
 
     def config(self, config_id: str) -> ConfigSpec | None:
@@ -72,10 +75,19 @@ class Software(typing.Protocol):
         :raises PermanentError: the project has reached its quota of configs.
         """
 
-    def delete_config(self, config_id: str) -> None:
-        """Delete a config; a missing one is ignored.
+    def has_config(self, config_id: str) -> bool:
+        """Return whether a config belongs to the step's resource."""
 
-        :raises PermanentError: a deployment refers to it.
+    def adopt_config(self, config_id: str) -> None:
+        """Give the step's resource a config that belongs to nobody.
+
+        :raises PermanentError: the project has no such config, or it belongs to another resource.
+        """
+
+    def delete_configs(self) -> None:
+        """Delete the configs of the step's resource.
+
+        :raises PermanentError: a deployment refers to one.
         """
 
     def deploy(self, deployment_id: str, spec: DeploymentSpec) -> None:
@@ -83,11 +95,17 @@ class Software(typing.Protocol):
 
         An action that a lost attempt has stored already stays as it is.
 
-        :raises PermanentError: the project has reached its quota of deployments.
+        :raises PermanentError: the project has reached its quota of deployments, or the id is another one's.
         """
 
     def deployment(self, deployment_id: str) -> DeploymentState | None:
-        """Return a deployment; None: it does not exist."""
+        """Return a deployment; None: it does not exist, or does not belong to the step's resource."""
 
-    def delete_deployment(self, deployment_id: str) -> None:
-        """Delete a deployment with its derived config; a missing one is ignored."""
+    def adopt_deployment(self, deployment_id: str) -> None:
+        """Give the step's resource a deployment that belongs to nobody, with its derived config.
+
+        :raises PermanentError: the project has no such deployment, or it belongs to another resource.
+        """
+
+    def delete_deployments(self) -> None:
+        """Delete the deployments of the step's resource with their derived configs."""

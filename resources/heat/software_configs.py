@@ -18,7 +18,7 @@ from ..contract.software import ConfigSpec
 from ..contract.views import ResourceView
 from ..errors import PropertyError
 from ..mime import mime_message, mime_part, parts_of
-from ..plugin import ResourceType
+from ..plugin import ResourceType, check_named
 from ..schema import Attribute, Property, SupportStatus
 from ..steps import Done, Step
 from .software_io import INPUT, OUTPUT, UNGROUPED, declared_inputs, declared_outputs
@@ -51,13 +51,18 @@ class ConfigType(ResourceType):
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Delete the config."""
-        if target.physical_id is not None:
-            context.software.delete_config(target.physical_id)
+        context.software.delete_configs()
+        return Done()
+
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
+        """Adopt a config of the project that belongs to nobody."""
+        check_named(target)
+        context.software.adopt_config(str(target.physical_id))
         return Done()
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the key, under which a lost attempt has stored the config."""
-        return None if context.software.config(key) is None else key
+        return key if context.software.has_config(key) else None
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the config."""

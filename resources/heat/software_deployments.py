@@ -16,7 +16,7 @@ from ..contract.software import ConfigSpec, DeploymentSpec, DeploymentState
 from ..contract.views import ResourceView
 from ..errors import PermanentError, PropertyError, ReplaceNeeded, SignalError
 from ..guests import check_offered
-from ..plugin import ResourceType
+from ..plugin import ResourceType, check_named
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..signals import Signal
 from ..steps import Done, Park, Poll, Step
@@ -162,19 +162,25 @@ class SoftwareDeployment(ResourceType):
         """Deploy once more, where deletions do and the server exists; then delete the deployment."""
         source = _find_source(target, context)
         if source is None or not _acts(target, "DELETE", source):
-            return _deleted(target, context)
+            return _deleted(context)
         return Poll(STARTING, after=0.0, physical_id=target.physical_id or target.key)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the deployment, unless the server is gone: it will never signal."""
         if not server_exists(target.properties["server"], context):
-            return _deleted(target, context)
+            return _deleted(context)
         if progress == STARTING:
             self._deploy(target, "DELETE", context)
         if context.software.deployment(str(target.physical_id)) is None:
             return Done()
         step = _poll(target, context, after=BACKSTOP)
-        return _deleted(target, context) if isinstance(step, Done) else step
+        return _deleted(context) if isinstance(step, Done) else step
+
+    def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
+        """Adopt a deployment of the project that belongs to nobody."""
+        check_named(target)
+        context.software.adopt_deployment(str(target.physical_id))
+        return Done()
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the key, under which a lost attempt has stored the deployment."""
@@ -300,9 +306,8 @@ def _poll(target: ResourceView, context: StepContext, after: float | None = None
     return Park(WAITING, waits_on=f"resource:{target.id}", seen=state.generation, after=after)
 
 
-def _deleted(target: ResourceView, context: StepContext) -> Step:
-    if target.physical_id is not None:
-        context.software.delete_deployment(target.physical_id)
+def _deleted(context: StepContext) -> Step:
+    context.software.delete_deployments()
     return Done()
 
 

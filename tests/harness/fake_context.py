@@ -133,8 +133,15 @@ class FakeSoftware:
     def create_config(self, config_id: str, spec: ConfigSpec, *, made_of: Json = None) -> None:
         self.configs.setdefault(config_id, spec)
 
-    def delete_config(self, config_id: str) -> None:
-        self.configs.pop(config_id, None)
+    def has_config(self, config_id: str) -> bool:
+        return config_id in self.configs
+
+    def adopt_config(self, config_id: str) -> None:
+        if config_id not in self.configs:
+            raise PermanentError(f"Software config with id {config_id} not found")
+
+    def delete_configs(self) -> None:
+        self.configs.clear()
 
     def deploy(self, deployment_id: str, spec: DeploymentSpec) -> None:
         self.deployments[deployment_id] = spec
@@ -145,8 +152,12 @@ class FakeSoftware:
             return None
         return DeploymentState("IN_PROGRESS" if spec.waits else "COMPLETE", "", {}, spec.derived, 0)
 
-    def delete_deployment(self, deployment_id: str) -> None:
-        self.deployments.pop(deployment_id, None)
+    def adopt_deployment(self, deployment_id: str) -> None:
+        if deployment_id not in self.deployments:
+            raise PermanentError(f"Deployment with id {deployment_id} not found")
+
+    def delete_deployments(self) -> None:
+        self.deployments.clear()
 
 
 class FakeContext:

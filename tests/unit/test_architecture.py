@@ -439,7 +439,10 @@ def test_a_step_writes_under_its_claim_only(modules: list[Module]) -> None:
     _assert_none(offenders)
 
 
+_OF_HEAT = {"heat_import/software_rows.py": "of the row of Heat that is moved, which was read by project"}
 MADE_IDS = {
+    "ConfigId": _OF_HEAT,
+    "DeploymentId": _OF_HEAT,
     "StackId": {
         "api/handlers/events.py": "of the path whose stack was read and checked before",
         "api/handlers/stack_list.py": "a marker, which the list compares with the caller's project",
@@ -454,7 +457,7 @@ MADE_IDS = {
         "heat_import/snapshot_rows.py": "of the row of Heat that is moved",
         "heat_import/stack_rows.py": "of the row of Heat that is moved",
         "keystone/delegations.py": "the key of a new delegation",
-    }
+    },
 }
 """Modules that may turn a text into an id of what lies in the own database, each with the reason.
 

@@ -14,7 +14,7 @@ from ....resources.contract.context import StepContext
 from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded, RetryableError, StepError, UnknownType
 from ....resources.imported import IMPORTED
-from ....resources.plugin import ResourceType
+from ....resources.plugin import ADOPTED_ID, ResourceType
 from ....resources.registry import ResourceRegistry
 from ....resources.steps import Park, Poll, Step
 from ....shapes import Json, JsonMap
@@ -217,6 +217,13 @@ class AdoptStep(TaskStep):
     """A step of the adoption of a thing that another stack has left."""
 
     action = "adopt"
+
+    def prepare(self) -> StepResult | None:
+        """Give the view the id that the document names, where its type is to find out whose it is."""
+        data = dict(self.target.data)
+        if (adopted_id := data.pop(ADOPTED_ID, None)) is not None and self.target.physical_id is None:
+            self.target = replace(self.target, physical_id=str(adopted_id), data=data)
+        return None
 
     def finish(self, step: Step) -> StepResult:
         """Keep the data that came with the thing, unless its type has other data."""

@@ -282,6 +282,7 @@ def _software_config() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_software_config_project", "software_config", ["project_id", "created_at", "id"])
+    op.create_index("ix_software_config_resource", "software_config", ["resource_id"])
 
 
 def _software_deployment() -> None:
@@ -308,6 +309,7 @@ def _software_deployment() -> None:
     op.create_index(
         "ix_software_deployment_project", "software_deployment", ["project_id", "created_at", "id"]
     )
+    op.create_index("ix_software_deployment_resource", "software_deployment", ["resource_id"])
     op.create_index("ix_software_deployment_server", "software_deployment", ["server_id"])
 
 
