@@ -22,6 +22,7 @@ from .children import compile_previewed_child
 from .context import Compiled, EngineContext
 from .errors import NotUpdatable
 from .goals import compile_update, identity_of
+from .named_things import known_to_be_same
 from .parent_resource import living_child
 from .stack_state import check_updatable
 
@@ -70,6 +71,7 @@ class Previews:
             unseal=compiled.sealer.open,
             scope=self._context.scope(stack.id),
             converge=converge,
+            same=known_to_be_same,
         )
         if not nested:
             return changes

@@ -14,8 +14,15 @@ from ..db.rows import Resource, Task
 from ..db.states import Status, TaskKind
 from ..resources.errors import PermanentError, PropertyError
 from ..resources.plugin import ResourceType
-from ..resources.properties import changed, replacement_needed, resolve_properties, resolve_stored
+from ..resources.properties import (
+    changed,
+    replacement_needed,
+    resolve_properties,
+    resolve_stored,
+    respelled,
+)
 from ..resources.registry import ResourceRegistry
+from ..resources.schema import Property
 from ..resources.update_decision import (
     RESTRICTED,
     UpdateDecision,
@@ -24,7 +31,7 @@ from ..resources.update_decision import (
     survives_failure,
 )
 from ..sealing.sealer import SealError
-from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup
+from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup, in_clear
 from ..shapes import Json, JsonMap, StoredDefinition
 from ..template.errors import InvalidProperty, TemplateError
 from ..template.language import CompiledTemplate, Reference, Residual, ResourceDefinition
@@ -34,6 +41,10 @@ from .property_changes import GivenProperties, PropertyChange, property_changes
 from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner
 
 OBSERVED = "may be updated or replaced: depends on what really exists, which is compared first"
+
+
+MaybeSame = Callable[[JsonMap, str, str, str], bool | None]
+"""Says from a resource's data whether two values name one thing of a kind; None: only the cloud knows."""
 
 
 class ChangeKind(enum.StrEnum):
@@ -109,19 +120,21 @@ def preview_update(
     unseal: Callable[[str], Json],
     scope: TraversalScope,
     converge: bool,
+    same: MaybeSame,
 ) -> tuple["UpdatePreview", list[ResourceChange]]:
     """Plan an update of a stack, and return the changes to each resource that the plan would make.
 
     :param unseal: opens the token of a secret.
     :param scope: the scope of the plan, of which nothing is stored.
     :param converge: the update compares each resource with the remote resource first.
+    :param same: says whether two values name the same thing of the cloud.
     :raises Unchangeable: the update would fail.
     :raises TemplateError: a value that is known by now does not fit.
     """
     running = tasks_by_resource(stack.running)
     types = RegisteredTypeFacts(registry)
     planner = UpdatePlanner(stack.rows, compiled, running, scope, types, observing=converge)
-    preview = UpdatePreview(compiled, stack, running, registry=registry, unseal=unseal)
+    preview = UpdatePreview(compiled, stack, running, registry=registry, unseal=unseal, same=same)
     try:
         return preview, preview.read(planner.plan())
     except StillToBeAdopted as error:
@@ -134,6 +147,7 @@ class UpdatePreview:
     :param stack: the stack before the update.
     :param running: tasks of older traversals that still run, by resource.
     :param unseal: opens the token of a secret.
+    :param same: says whether two values name the same thing of the cloud.
     """
 
     def __init__(
@@ -144,8 +158,10 @@ class UpdatePreview:
         *,
         registry: ResourceRegistry,
         unseal: Callable[[str], Json],
+        same: MaybeSame,
     ) -> None:
         self._compiled = compiled
+        self._same = same
         self._existing = {row.id: row for row in stack.rows}
         self._hidden = frozenset(stack.hidden)
         self._running = running
@@ -240,6 +256,7 @@ class UpdatePreview:
         unknown = self._unknown(definition, plugin)
         values = self._resolved(definition, plugin, unknown)
         after = {**values, **{name: before.get(name) for name in unknown}}
+        before, open_pairs = self._respelled(row, schema, before, after)
         redefined = not same_goal(row.definition, _stored(definition))
         try:
             verdict = decide_update(plugin, before, after, redefined=redefined)
@@ -249,6 +266,11 @@ class UpdatePreview:
         depends = f"depends on {', '.join(sources)}: values that are not known before the update"
         if verdict == UpdateDecision.REPLACE and unknown and not self._must(plugin, before, after):
             return ChangeKind.UPDATED, f"may be replaced: {depends}"
+        if verdict == UpdateDecision.REPLACE and open_pairs:
+            alike = respelled(schema, before, after, lambda kind, old, new: True)
+            if decide_update(plugin, alike, after, redefined=redefined) != UpdateDecision.REPLACE:
+                pairs = ", ".join(f"{old} and {new}" for old, new in open_pairs)
+                return ChangeKind.UPDATED, f"may be replaced: depends on whether they are the same: {pairs}"
         if verdict == UpdateDecision.REPLACE:
             return ChangeKind.REPLACED, ""
         if may_replace(plugin, unknown):
@@ -261,6 +283,24 @@ class UpdatePreview:
                 else (ChangeKind.UNCHANGED, "")
             )
         return ChangeKind.UPDATED, ""
+
+    def _respelled(
+        self, row: Resource, schema: Mapping[str, Property], before: JsonMap, after: JsonMap
+    ) -> tuple[dict[str, Json], list[tuple[str, str]]]:
+        """Return the properties before the update in the words of those after it, where both name one thing.
+
+        :returns: also the pairs of values of which only the cloud knows whether they name the same thing.
+        """
+        data = in_clear(row.data, self._unseal) or {}
+        open_pairs: list[tuple[str, str]] = []
+
+        def same(kind: str, old: str, new: str) -> bool:
+            known = self._same(data, kind, old, new)
+            if known is None:
+                open_pairs.append((old, new))
+            return bool(known)
+
+        return respelled(schema, before, after, same), open_pairs
 
     def _explained(
         self, change: ResourceChange, row: Resource, definition: ResourceDefinition
@@ -285,6 +325,7 @@ class UpdatePreview:
             unknown = self._unknown(definition, plugin)
             old = resolve_stored(schema, evaluate(row.properties, StoredLookup(self._unseal)))
             new = self._resolved(definition, plugin, unknown)
+            old, _ = self._respelled(row, schema, old, new)
             tree = self._sealed_others(definition, unknown)
         except (TemplateError, SealError):
             return {}  # A replacement does not need the old values; its step refuses wrong new ones.

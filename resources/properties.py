@@ -201,6 +201,54 @@ def changed(schema: Mapping[str, Property], before: JsonMap, after: JsonMap) -> 
     return frozenset(name for name in names if not _same(before.get(name), after.get(name)))
 
 
+SameThing = Callable[[str, str, str], bool]
+"""Returns whether two texts name the same thing of a kind."""
+
+
+def respelled(
+    schema: Mapping[str, Property], before: JsonMap, after: JsonMap, same: SameThing
+) -> dict[str, Json]:
+    """Return properties in which each name or id is written as others have it that name the same thing.
+
+    So what a property names is compared, not the words for it.
+
+    :param after: the properties whose words are used.
+    """
+    return {
+        name: _respelled(property_of(schema, name), value, after.get(name), same)
+        for name, value in before.items()
+    }
+
+
+def _respelled(prop: Property, before: Json, after: Json, same: SameThing) -> Json:
+    if isinstance(before, str) and isinstance(after, str):
+        is_named = prop.kind and before and after and before != after
+        return after if is_named and same(prop.kind, before, after) else before
+    if isinstance(prop.schema, Mapping) and isinstance(before, Mapping) and isinstance(after, Mapping):
+        return respelled(prop.schema, before, after, same)
+    if isinstance(prop.schema, Property) and isinstance(before, list) and isinstance(after, list):
+        pairs = zip(before, after, strict=False)
+        return [*(_respelled(prop.schema, *pair, same) for pair in pairs), *before[len(after) :]]
+    return before
+
+
+def named_things(schema: Mapping[str, Property], values: JsonMap) -> Iterator[tuple[str, str]]:
+    """Yield the names and ids of things in a cloud that resolved properties have, each with its kind."""
+    for name, value in values.items():
+        yield from _named_things(property_of(schema, name), value)
+
+
+def _named_things(prop: Property, value: Json) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        if value and prop.kind:
+            yield prop.kind, value
+    elif isinstance(prop.schema, Mapping) and isinstance(value, Mapping):
+        yield from named_things(prop.schema, value)
+    elif isinstance(prop.schema, Property) and isinstance(value, list):
+        for item in value:
+            yield from _named_things(prop.schema, item)
+
+
 def replacement_needed(schema: Mapping[str, Property], names: Iterable[str]) -> frozenset[str]:
     """Return the changed names for which the resource has to be replaced."""
     return frozenset(name for name in names if not property_of(schema, name).update_allowed)

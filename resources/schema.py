@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..shapes import Json
-from ..template.constraints import Constraint
+from ..template.constraints import Constraint, Custom
+from ..template.custom_checks import OF_CLOUD
 
 PropertyType = typing.Literal["string", "integer", "number", "boolean", "map", "list", "any"]
 ANY_NAME = "*"
@@ -59,6 +60,7 @@ class Property:
     :ivar sensitive: never shown in messages.
     :ivar alias_of: the property of which this is an older name: a value of this one is a value of that one.
     :ivar default_option: the option of the configuration that has another default; "": there is no option.
+    :ivar names: the kind of thing that the value names, by name or id; "": that of its custom constraint.
     :raises ValueError: the parts contradict each other (an error in the resource type).
     """
 
@@ -74,6 +76,7 @@ class Property:
     support_status: SupportStatus = SUPPORTED
     alias_of: str | None = None
     default_option: str = ""
+    names: str = ""
 
     def __post_init__(self) -> None:
         if self.type not in typing.get_args(PropertyType):
@@ -86,6 +89,12 @@ class Property:
         misfits = [constraint.name for constraint in self.constraints if self.type not in constraint.types]
         if misfits:
             raise ValueError(f"{misfits[0]} does not fit a property of type {self.type}")
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of thing in a cloud that the value names; "": it names none."""
+        checks = (item.check_name for item in self.constraints if isinstance(item, Custom))
+        return self.names or next((name for name in checks if name in OF_CLOUD), "")
 
 
 @dataclass(frozen=True)

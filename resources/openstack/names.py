@@ -231,6 +231,18 @@ def resolve(context: StepContext, name: str, value: str | None) -> str:
     )
 
 
+def lately_found(context: StepContext, name: str, value: str) -> str | None:
+    """Return the id that a step of the last minute has found for a name; None: no service is asked for it."""
+
+    def refuse() -> str:
+        raise LookupError
+
+    try:
+        return context.shared(("name", name, value), refuse, KEPT)
+    except LookupError:
+        return None
+
+
 def quoted(value: str) -> str:
     """Return the value as one part of a path."""
     return urllib.parse.quote(value, safe="")

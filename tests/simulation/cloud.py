@@ -242,6 +242,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
                 "boolean", "The first call of each update gets no answer.", default=False, update_allowed=True
             ),
             "size": Property("integer", "Cannot be changed.", default=1),
+            "network": Property("string", "Cannot be changed.", names="neutron.network"),
             "fail": Property("boolean", default=False, update_allowed=True),
             "returns": Property("string", "Something that no resource type may return.", default=""),
             "fail_with_value": Property("boolean", default=False),

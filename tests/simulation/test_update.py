@@ -5,9 +5,10 @@ import typing
 
 import pytest
 from simulation.cloud import CloudObject
-from simulation.helpers import all_rows, created, ended, history, on, rows, template, updated
+from simulation.helpers import all_rows, created, ended, history, on, previewed, rows, template, updated
 from simulation.world import World
 from stoker.db.states import Status
+from stoker.engine import named_things
 
 Json = typing.Any
 
@@ -232,3 +233,25 @@ def test_a_deletion_during_an_update_takes_old_and_new_away(world: World) -> Non
     assert world.stack(stack.id).action == "DELETE"
     assert world.cloud.objects == {}
     assert world.cloud.wrong == []
+
+
+NETWORKS = {"public": "0a0b0c0d-0000-4000-8000-000000000001", "inner": "0a0b0c0d-0000-4000-8000-000000000002"}
+
+
+def test_another_word_for_the_same_thing_replaces_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(named_things, "resolve", lambda context, kind, value: NETWORKS.get(value, value))
+    stack = created(world, template(a={"network": "public"}))
+    (thing,) = world.cloud.objects
+    by_id = template(a={"network": NETWORKS["public"]})
+    assert previewed(world, stack, by_id)["a"] == (
+        "updated",
+        f"may be replaced: depends on whether they are the same: public and {NETWORKS['public']}",
+    )
+    updated(world, stack, by_id)
+    assert list(world.cloud.objects) == [thing]
+    updated(world, stack, template(a={"network": "public"}))
+    assert list(world.cloud.objects) == [thing]
+    updated(world, stack, template(a={"network": "inner"}))
+    assert list(world.cloud.objects) != [thing]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from ....db.errors import Unavailable
 from ....db.states import DELETING, TaskKind
 from ....db.work.claim import Claim
+from ....engine.named_things import IDS, with_ids
 from ....planning.plan import TaskDefinition
 from ....resources.contract.context import StepContext
 from ....resources.contract.views import ResourceView
@@ -22,7 +23,7 @@ from ....template.residual import evaluate, holds_secret, partial
 from ..outcomes import Outcomes
 from ..results import StepResult
 from ..secrets import ClaimLookup, SealedLookup
-from ..target import kept_data, kept_values, make_target
+from ..target import GIVEN, kept_data, kept_values, make_target
 
 LOG = logging.getLogger(__name__)
 
@@ -156,6 +157,13 @@ class TaskStep:
         """Make the result of the step that the type has returned."""
         if self._was_read and step.data is None:
             step = replace(step, data=self.target.data)
+        if self.progress is None and self.claim.task.kind in GIVEN:
+            # The step that has begun the action has asked for these ids: nobody is asked again.
+            data = step.data if step.data is not None else self.target.data
+            named = with_ids(data, self.context, self.plugin.properties_schema, self.target.properties)
+            step = step if named == data else replace(step, data=named)
+        elif step.data is not None and IDS in self.target.data:
+            step = replace(step, data={IDS: self.target.data[IDS], **step.data})
         self.take(step)
         return self.store(step, {**self.stored, **kept_data(self.plugin, step, self.target, self.secrets)})
 

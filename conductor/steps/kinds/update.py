@@ -4,11 +4,12 @@ import functools
 from dataclasses import replace
 
 from ....db.states import Status
+from ....engine.named_things import same_thing
 from ....planning.plan import TaskDefinition, same_goal
 from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded
 from ....resources.plugin import ResourceType
-from ....resources.properties import changed
+from ....resources.properties import changed, respelled
 from ....resources.steps import Done, Poll, Step
 from ....resources.update_decision import RESTRICTED, UpdateDecision, decide_update, survives_failure
 from ....shapes import JsonMap
@@ -32,6 +33,11 @@ class UpdateStep(TaskStep):
         :raises Restricted: the environment forbids it.
         :raises PermanentError: a property has changed that never may.
         """
+        # What a property names is compared, not the words for it.
+        schema = self.plugin.properties_schema
+        same = same_thing(self.context, self.target.data)
+        previous = respelled(schema, self.target.previous, self.target.properties, same)
+        self.target = replace(self.target, previous=previous)
         if self.progress is not None:
             return None
         if self._is_external():

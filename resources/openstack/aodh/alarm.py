@@ -314,7 +314,9 @@ class LBMemberHealthAlarm(Alarm):
     description = "An alarm for members of a load balancer's pool that do not answer."
     kind = "loadbalancer_member_health"
     properties_schema = {
-        "pool": Property("string", "Name or id of the pool.", required=True, update_allowed=True),
+        "pool": Property(
+            "string", "Name or id of the pool.", required=True, update_allowed=True, names="octavia.pool"
+        ),
         "stack": Property("string", "Name or id of the stack that is updated.", required=True),
         "autoscaling_group_id": Property(
             "string", "Id of the group that has the members.", required=True, update_allowed=True

@@ -30,7 +30,9 @@ class VolumeAttachment(AttachedType):
     slow = True
     status = ATTACHING
     properties_schema = {
-        "instance_uuid": Property("string", "Name or id of the server.", required=True, update_allowed=True),
+        "instance_uuid": Property(
+            "string", "Name or id of the server.", required=True, update_allowed=True, names="nova.server"
+        ),
         "volume_id": Property(
             "string",
             "Name or id of the volume.",

@@ -24,7 +24,13 @@ EXTERNAL_FIXED_IP = {
     "subnet": Property("string", "Name or id of the subnet that gives the address.", constraints=(SUBNET,)),
 }
 GATEWAY = {
-    "network": Property("string", "Name or id of the external network.", required=True, update_allowed=True),
+    "network": Property(
+        "string",
+        "Name or id of the external network.",
+        required=True,
+        update_allowed=True,
+        names="neutron.network",
+    ),
     "enable_snat": Property(
         "boolean",
         "Inner addresses are translated; by default for administrators only.",

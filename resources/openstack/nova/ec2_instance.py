@@ -122,6 +122,7 @@ class Ec2Instance(TranslatedType):
             "string",
             "Name or id of the subnet on which the server gets a port, where it has no NetworkInterfaces.",
             update_allowed=True,
+            names="neutron.subnet",
         ),
         "Tags": pairs("Metadata of the server.", update_allowed=True),
         "Volumes": Property(

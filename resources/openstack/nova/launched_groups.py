@@ -199,7 +199,7 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
         "VPCZoneIdentifier": Property(
             "list",
             "The subnet on which the servers are; exactly one.",
-            schema=Property("string", "Name or id of the subnet."),
+            schema=Property("string", "Name or id of the subnet.", names="neutron.subnet"),
         ),
         **_COMMON,
     }

@@ -105,7 +105,7 @@ _NETWORK = {
     "port_extra_properties": Property(
         "map", "Further properties of the new port.", update_allowed=True, schema=EXTRA_PROPERTIES
     ),
-    "subnet": Property("string", "Subnet of the new port's address, by name or id."),
+    "subnet": Property("string", "Subnet of the new port's address, by name or id.", names="neutron.subnet"),
     "floating_ip": Property("string", "Id of a floating IP to associate with the port."),
     "tag": Property("string", "Tag of the device, which the server reads from its metadata."),
 }

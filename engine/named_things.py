@@ -1,0 +1,95 @@
+"""The things of a cloud that properties name, by their ids: what is compared is the thing, not the word.
+
+A name and an id of the same thing are the same value of a property.  The step that begins an action looks up
+the names; the ids that it has found are stored in the resource's data.  So what a name has meant stays known,
+also where the thing is renamed later.
+"""
+
+from collections.abc import Mapping
+
+from ..resources.contract.context import StepContext
+from ..resources.errors import PermanentError
+from ..resources.openstack.names import KINDS, NameNotFound, NameNotUnique, is_id, lately_found, resolve
+from ..resources.properties import SameThing, named_things
+from ..resources.schema import Property
+from ..shapes import JsonMap
+
+IDS = "ids"
+"""Key in the data of a resource: the ids of the things that its properties name, as ``[kind, name, id]``."""
+Ids = Mapping[tuple[str, str], str]
+"""Ids by kind and name."""
+
+
+def stored_ids(data: JsonMap) -> Ids:
+    """Return the ids that were stored with a resource."""
+    entries = data.get(IDS)
+    return {(kind, name): thing_id for kind, name, thing_id in entries} if isinstance(entries, list) else {}
+
+
+def with_ids(
+    data: JsonMap, context: StepContext, schema: Mapping[str, Property], properties: JsonMap
+) -> JsonMap:
+    """Return a resource's data with the ids of what its properties name, as far as steps have found them.
+
+    No service is asked.
+
+    :param context: that of the step that has used the properties.
+    """
+    known = stored_ids(data)
+    ids = []
+    for kind, value in dict.fromkeys(named_things(schema, properties)):
+        if kind in KINDS and not is_id(value):
+            thing_id = known.get((kind, value)) or lately_found(context, kind, value)
+            ids += [] if thing_id is None else [[kind, value, thing_id]]
+    others = {name: item for name, item in data.items() if name != IDS}
+    return {**others, IDS: ids} if ids else others
+
+
+def same_thing(context: StepContext, data: JsonMap) -> SameThing:
+    """Return a function that says whether two values name the same thing; it asks the cloud where it must.
+
+    :param data: the data of the resource that has had the first of the values.
+    """
+    known = stored_ids(data)
+
+    def same(kind: str, before: str, after: str) -> bool:
+        """Compare the ids; a name that leads nowhere any more is that of another thing.
+
+        Where the cloud refuses to answer they differ: a replacement, which asks it the same, fails before
+        anything is deleted.
+
+        :raises NameNotFound, NameNotUnique: no thing, or several, have the new name.
+        :raises RetryableError: the cloud does not answer.
+        """
+        if kind not in KINDS or (is_id(before) and is_id(after)):
+            return plain_id(before) == plain_id(after)
+        try:
+            old = known.get((kind, before)) or resolve(context, kind, before)
+        except PermanentError:
+            return False
+        try:
+            new = resolve(context, kind, after)
+        except (NameNotFound, NameNotUnique):
+            raise
+        except PermanentError:
+            return False
+        return plain_id(old) == plain_id(new)
+
+    return same
+
+
+def known_to_be_same(data: JsonMap, kind: str, before: str, after: str) -> bool | None:
+    """Return whether two values name one thing, as far as that is known; None: the cloud has to be asked.
+
+    :param data: the data of the resource that has had the first of the values.
+    """
+    known = stored_ids(data)
+    old, new = (value if is_id(value) else known.get((kind, value)) for value in (before, after))
+    if kind not in KINDS:
+        return False
+    return None if old is None or new is None else plain_id(old) == plain_id(new)
+
+
+def plain_id(value: str) -> str:
+    """Return an id in one form, whatever hyphens and capitals it has; a name as it is."""
+    return value.replace("-", "").lower() if is_id(value) else value
