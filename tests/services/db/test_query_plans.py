@@ -31,6 +31,7 @@ from stoker.db.work import (
     due_tasks,
     endings,
     member_claims,
+    orphans,
     tasks,
 )
 from stoker.db.work.breakpoint_rules import BreakpointHit
@@ -78,6 +79,8 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "repeat hints": lambda conn: due_tasks.repeat_hints(conn, DUE, now=NOW),
     "wake parked": lambda conn: due_tasks.wake_due(conn, DUE, now=NOW),
     "wake": lambda conn: due_tasks.wake(conn, WaitsOn.parse("resource:1"), now=NOW),
+    "wake parents": lambda conn: countdown.wake_parents(conn, [STACK, StackId("other")], now=NOW),
+    "wake without a step": lambda conn: orphans.without_step(conn, [(TaskId(3), 1), (TaskId(4), 1)], now=NOW),
     "claim": lambda conn: claim_now(conn, [TaskId(4)]),
     "end of a stack": lambda conn: endings.end_stacks(
         conn, [endings.StackEnd(STACK, TRAVERSAL, endings.Failure("why"))], by=None, now=NOW

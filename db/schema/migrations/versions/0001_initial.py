@@ -429,7 +429,8 @@ def _task() -> None:
     op.create_index("ix_task_member", "task", ["member"])
     op.create_index("ix_task_stack", "task", ["stack_id"])
     op.create_index("ix_task_traversal", "task", ["traversal", "state"])
-    op.create_index("ix_task_waits_on", "task", ["waits_on"])
+    waiting = sa.text("waits_on IS NOT NULL")
+    op.create_index("ix_task_waits_on", "task", ["waits_on"], sqlite_where=waiting)
 
 
 def _traversal() -> None:
