@@ -57,8 +57,9 @@ def count_stacks(conn: Connection, project_id: str) -> int:
 
 
 def count_resources(conn: Connection, project_id: str) -> int:
-    """Return how many resources the goals of a project's stacks have, with nested ones."""
-    return _number(conn, sa.select(sa.func.sum(_S.tree_resources)).where(*_roots(project_id)))
+    """Return how many resources the trees of a project's stacks have: what is there, and what is to come."""
+    counted = _S.tree_resources + _S.excess_resources
+    return _number(conn, sa.select(sa.func.sum(counted)).where(*_roots(project_id)))
 
 
 def count_snapshots(conn: Connection, project_id: str) -> int:

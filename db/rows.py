@@ -125,6 +125,8 @@ class Stack(DetailedStack):
     outputs: JsonMap = field(default_factory=dict)
     goal_size: int = 0
     tree_resources: int = 0
+    own_resources: int = 0
+    excess_resources: int = 0
     abort_on_breakpoint: bool = False
     has_sinks: bool = False
 

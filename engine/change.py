@@ -21,6 +21,7 @@ from .context import Compiled, EngineContext, Started, announce_started
 from .errors import NotUpdatable
 from .stack_state import check_updatable, kept_goal
 from .start import begin, running_of, store_plan
+from .tree_limit import charge
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Change:
     :ivar columns: columns of the stack to set with the goal: timeout_mins, disable_rollback …
     :ivar tags: the new tags; None: the tags stay.
     :ivar breakpoints_hold: whether breakpoints stop the update.
-    :ivar is_limited: whether the quotas of the project apply.
+    :ivar is_limited: whether the quotas of the project apply, and for a nested stack the limit of its tree.
     """
 
     stack: Stack
@@ -58,7 +59,7 @@ def commit_update(
     :returns: False: another request has changed the stack meanwhile.  Compile again then: the old goal that
         this one was merged with is not the current one any more.
     :raises NotUpdatable: the stack's state allows no update; see start_update.
-    :raises LimitExceeded: the project has as much as it may have.
+    :raises LimitExceeded: the project, or the tree of a nested stack, has as much as it may have.
     """
     types = RegisteredTypeFacts(context.registry)
     quotas = context.settings.quotas
@@ -66,7 +67,12 @@ def commit_update(
     def start(conn: Connection, scope: TraversalScope) -> Started | None:
         guard(conn)
         started = start_update(conn, change, scope, types)
-        if quotas is not None and change.is_limited and started is not None:
+        if started is None:
+            return None
+        if change.stack.parent_id is not None:
+            has_grown = started.stack.own_resources > change.stack.own_resources
+            charge(conn, context.settings, started.stack, is_limited=change.is_limited and has_grown)
+        elif quotas is not None and change.is_limited:
             quotas.check_growth(conn, change.stack, started.stack)
         return started
 
@@ -170,6 +176,7 @@ def _goal(conn: Connection, stack: Stack, change: Change, now: float) -> dict[st
         "previous": previous,
         "parameters": compiled.parameters,
         "tree_resources": compiled.resources,
+        "own_resources": len(compiled.plan.resources),
         "goal_size": compiled.size if stack.parent_id is None else 0,
         "parameter_view": compiled.parameter_view,
         "outputs": compiled.outputs,

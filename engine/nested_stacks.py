@@ -19,7 +19,7 @@ from ..resources.nested.parameterize import restore_values
 from ..sealing.stored import StoredLookup
 from ..shapes import Json, JsonMap
 from ..template.compile import Identity
-from ..template.errors import TemplateError
+from ..template.errors import LimitExceeded, TemplateError
 from ..template.language import is_template_name
 from ..template.residual import evaluate
 from .actions import start_action, start_delete
@@ -51,9 +51,14 @@ class _Family(typing.NamedTuple):
     child: Stack | None
 
     @property
+    def is_rolled_back(self) -> bool:
+        """Return whether the tree returns to what it was: no limit keeps it from that."""
+        return self.root.action == "ROLLBACK"
+
+    @property
     def breakpoints_hold(self) -> bool:
         """Return whether breakpoints hold: a rollback stops at none, on no level."""
-        return self.root.action != "ROLLBACK"
+        return not self.is_rolled_back
 
     def living_child(self) -> Stack:
         """Return the nested stack.
@@ -164,12 +169,14 @@ class NestedStacks:
             deadline=lambda now: self.deadline(parent, now, goal),
             abort_on_breakpoint=parent.abort_on_breakpoint,
             breakpoints_hold=family.breakpoints_hold,
+            is_limited=not family.is_rolled_back,
             adopted=None if adopted is None else {n: AdoptedResource.of(entry or {}) for n, entry in entries},
             parent=parent,
             parent_resource_id=nest.resource_id,
         )
         try:
-            create_stack(self._context, new, compiled, nest.guard)
+            with refusal_is_permanent():
+                create_stack(self._context, new, compiled, nest.guard)
         except NameTaken as error:  # By itself: an attempt beside this one was faster.
             if self.find(nest.stack_id, nest.resource_id) is None:
                 raise ChildGone from error
@@ -198,6 +205,7 @@ class NestedStacks:
             deadline=lambda now: self.deadline(parent, now, goal),
             columns={"abort_on_breakpoint": parent.abort_on_breakpoint, "has_sinks": parent.has_sinks},
             breakpoints_hold=family.breakpoints_hold,
+            is_limited=not family.is_rolled_back,
         )
 
     def inputs(
@@ -354,9 +362,11 @@ class NestedStacks:
 def refusal_is_permanent() -> typing.Iterator[None]:
     """Turn the refusal of an action into an error of the step.
 
-    :raises PermanentError: the stack is not in a state for the action.
+    :raises PermanentError: the stack is not in a state for the action, or its tree would be too large.
     """
     try:
         yield
     except NotUpdatable as error:
         raise PermanentError(str(error), kind="NotSupported") from error
+    except LimitExceeded as error:
+        raise PermanentError(error.message, kind=error.code) from error

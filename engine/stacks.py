@@ -20,6 +20,7 @@ from .context import Compiled, EngineContext, Started, announce_started
 from .quotas import QuotaName
 from .requested import compile_requested
 from .start import store_plan
+from .tree_limit import charge
 
 NEEDED = (QuotaName.STACKS, QuotaName.RESOURCES, QuotaName.GOAL_BYTES)
 """Quotas that a new stack needs."""
@@ -33,7 +34,7 @@ class NewStack:
         in seconds since the epoch.
     :ivar adopted: existing resources to take over, by name; None: all resources are created.
     :ivar breakpoints_hold: whether breakpoints stop the creation.
-    :ivar is_limited: whether the quotas of the project apply.
+    :ivar is_limited: whether the quotas of the project apply, and for a nested stack the limit of its tree.
     :ivar parent: the stack that it is nested in, and `parent_resource_id` the resource that it belongs to.
     """
 
@@ -84,7 +85,9 @@ def create_stack(
             stacks.set_event_sinks(conn, stack, compiled.event_sinks, scope.now)
         endings.record_stack_events(conn, [stack], Status.IN_PROGRESS, stack.reason, by=None, now=scope.now)
         started = store_plan(conn, stack, plan, [], now=scope.now)
-        if quotas is not None and new.is_limited:
+        if new.parent is not None:
+            charge(conn, context.settings, stack, is_limited=new.is_limited)
+        elif quotas is not None and new.is_limited:
             quotas.check(conn, stack.project_id, *NEEDED)
         return started
 
@@ -120,6 +123,7 @@ def _row(conn: Connection, new: NewStack, compiled: Compiled, scope: TraversalSc
         files_id=files_id,
         parameters=compiled.parameters,
         tree_resources=compiled.resources,
+        own_resources=len(compiled.plan.resources),
         parameter_view=compiled.parameter_view,
         outputs=compiled.outputs,
         description=compiled.plan.description,

@@ -131,6 +131,7 @@ def stack_row(stack: HeatStack, compiled: Compiled, parent: ParentOf | None, par
         environment_id=put(compiled.environment),
         files_id=put(dict(compiled.files)),
         parameters=compiled.parameters,
+        own_resources=len(compiled.plan.resources),
         parameter_view=compiled.parameter_view,
         outputs=compiled.outputs,
         description=compiled.plan.description,

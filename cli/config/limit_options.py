@@ -11,7 +11,10 @@ STACK_LIMITS = [
         "max_template", default=524288, min=0, help="Maximum size of a template in bytes; 0: no limit."
     ),
     cfg.IntOpt(
-        "max_resources", default=10000, min=0, help="Maximum number of resources of a stack; 0: no limit."
+        "max_resources",
+        default=10000,
+        min=0,
+        help="Maximum number of resources of a stack with all stacks nested in it; 0: no limit.",
     ),
     cfg.IntOpt("max_depth", default=5, min=0, help="Maximum number of levels of nested stacks; 0: no limit."),
     cfg.IntOpt(
@@ -53,8 +56,9 @@ STACK_LIMITS = [
         "max_resources_per_project",
         default=100000,
         min=0,
-        help="Maximum number of resources of a project's stacks, with those of nested stacks as far as the "
-        "requests could count them. A request for more is refused. 0: no limit.",
+        help="Maximum number of resources of a project's stacks, with those of nested stacks. A request for "
+        "more is refused. A nested stack fails that has more than its request could count, if that is above "
+        "the limit. 0: no limit.",
     ),
     cfg.IntOpt(
         "max_snapshots_per_project",

@@ -215,6 +215,10 @@ stack = sa.Table(
     # Of a root: bytes of its goal, and resources of the whole tree, as its last request has counted them.
     sa.Column("goal_size", sa.Integer, nullable=False, default=0),
     sa.Column("tree_resources", sa.Integer, nullable=False, default=0),
+    # Resources of the stack's own goal.
+    sa.Column("own_resources", sa.Integer, nullable=False, default=0),
+    # Of a root: resources of the tree by which it has grown above tree_resources.
+    sa.Column("excess_resources", sa.Integer, nullable=False, default=0),
     # The last complete goal, for rollback: {"template", "environment", "files", "parameters"}.
     sa.Column("previous", JsonText(dict)),
     # As the API shows them: every parameter's value as a string, hidden ones masked.

@@ -85,6 +85,7 @@ def keeper_of(stack: Stack, tail: str, reason: str, *, now: float) -> Stack:
         rollback_at=None,
         failure_cause=None,
         previous=None,
+        own_resources=0,
         outputs={},
         created_at=now,
         updated_at=None,

@@ -50,6 +50,7 @@ from stoker.engine.context import EngineContext, EngineSettings
 from stoker.engine.exports import Exports
 from stoker.engine.nested_stacks import NestedStacks
 from stoker.engine.previews import Previews
+from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.snapshots import Snapshots
 from stoker.engine.stacks import StackOperations
@@ -146,6 +147,7 @@ class DoublingIds(IdSource):
         return kind(number)
 
 
+LIMITS = Limits()
 PATIENT = DatabaseLimits(retry=math.inf)
 """A host that is suspended for seconds ends no simulated transaction."""
 
@@ -445,6 +447,8 @@ class World:
         listener: Listener | None = None,
         recorder: Recorder = SILENT,
         types: Mapping[str, type[ResourceType]] | None = None,
+        limits: Limits = LIMITS,
+        quotas: Quotas | None = None,
     ) -> None:
         self.recorder = recorder
         self.dice = random.Random(seed)
@@ -480,8 +484,10 @@ class World:
                 shard_count=SHARDS,
                 stack_timeout=300.0,
                 defaults=Defaults(clock_stands=clock_stands, cancel_grace=GRACE),
+                limits=limits,
+                quotas=quotas,
             ),
-            compiler=GoalCompiler(self.registry, Limits()),
+            compiler=GoalCompiler(self.registry, limits),
             delegations=self.delegations(NO_TRUSTS),
         )
         self.operations = StackOperations(self.context)

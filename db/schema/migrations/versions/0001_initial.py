@@ -356,6 +356,8 @@ def _stack() -> None:
         sa.Column("parameters", long_text(), nullable=False),
         sa.Column("goal_size", sa.Integer(), nullable=False),
         sa.Column("tree_resources", sa.Integer(), nullable=False),
+        sa.Column("own_resources", sa.Integer(), nullable=False),
+        sa.Column("excess_resources", sa.Integer(), nullable=False),
         sa.Column("previous", long_text(), nullable=True),
         sa.Column("parameter_view", long_text(), nullable=False),
         sa.Column("outputs", long_text(), nullable=False),
