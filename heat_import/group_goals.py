@@ -56,7 +56,7 @@ def group_goal_of(nested: NestedResource, template: HeatTemplate | None) -> Chil
     pattern = next(iter(expected.values()), {})
     bodies = {} if template is None else _heat_bodies(template)
     members = []
-    for row in sorted(nested.stack.resources, key=lambda row: (row.created_at, row.id)):
+    for row in nested.stack.resources:
         body = bodies.get(row.name)
         if row.replaced_by is not None or body is None:
             continue
@@ -67,6 +67,7 @@ def group_goal_of(nested: NestedResource, template: HeatTemplate | None) -> Chil
         members.append(
             GroupMember(row.name, definition, created_at=row.created_at, physical_id=row.physical_id)
         )
+    members.sort(key=lambda member: member.place)
     whole = plugin.step_goal(nested.target, None, members)
     if _bodies(whole) == {member.name: member.definition for member in members}:
         return whole  # An update would have it in the same order.

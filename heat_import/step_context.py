@@ -11,7 +11,7 @@ from ..db.rows import Resource
 from ..db.states import Status
 from ..engine.children import inputs_of_child
 from ..engine.context import Compiled, EngineContext
-from ..resources.contract.children import ChildInputs, ChildState, GroupMember
+from ..resources.contract.children import ChildInputs, ChildState, GroupMember, in_order
 from ..resources.contract.context import StepContext
 from ..resources.contract.views import ReferencedResource, Sibling
 from ..resources.errors import PermanentError
@@ -87,7 +87,7 @@ class ReadChildren:
             )
             for row in self._rows.values()
         ]
-        return sorted(members, key=lambda item: (not item.is_failed, item.created_at, item.name))
+        return in_order(members)
 
     def outputs(self) -> JsonMap:
         """Return the outputs of the nested stack."""

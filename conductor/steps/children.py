@@ -16,6 +16,7 @@ from ...resources.contract.children import (
     Children,
     ChildState,
     GroupMember,
+    in_order,
 )
 from ...resources.contract.views import physical_name
 from ...resources.errors import PermanentError
@@ -139,7 +140,7 @@ class StepChildren(Children):
             )
             for row in rows
         ]
-        return sorted(members, key=lambda item: (not item.is_failed, item.created_at, item.name))
+        return in_order(members)
 
     def file(self, name: str) -> str:
         return self._nested.file(self._claim.task.stack_id, name)

@@ -5,7 +5,7 @@ parent's step stores it and parks; the transaction that ends the child wakes it.
 """
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...shapes import Json, JsonMap
@@ -89,6 +89,19 @@ class GroupMember:
     is_failed: bool = False
     created_at: float = 0.0
     physical_id: str | None = None
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Return its place among the members: the oldest first, those of one second by their names.
+
+        This is Heat's order, where an instant has no fraction, and an import takes it over.
+        """
+        return int(self.created_at), self.name
+
+
+def in_order(members: Iterable[GroupMember]) -> list[GroupMember]:
+    """Return the members of a group, failed ones first, then the oldest."""
+    return sorted(members, key=lambda member: (not member.is_failed, member.place))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 from harness.fake_context import FakeContext, after, target_of
-from stoker.resources.contract.children import ChildGoal
+from stoker.resources.contract.children import ChildGoal, GroupMember, in_order
 from stoker.resources.heat.resource_group import ResourceGroup
 from stoker.resources.heat.scaling_policy import Bounds, new_size
 from stoker.resources.nested.groups import Batch, batches
@@ -165,3 +165,10 @@ def test_a_failed_member_is_given_the_new_definition_whatever_its_turn():
 )
 def test_an_adjustment_comes_to_the_size_that_heat_computes(kind, by, least_step, size):
     assert new_size(10, kind, by, least_step=least_step, bounds=Bounds(1, 20)) == size
+
+
+def test_members_of_one_second_are_in_the_order_of_their_names_as_in_heat() -> None:
+    created = {"c": 10.1, "b": 10.9, "a": 11.0}
+    members = [GroupMember(name, {}, created_at=at) for name, at in created.items()]
+    failed = GroupMember("z", {}, is_failed=True, created_at=12.0)
+    assert [member.name for member in in_order([*members, failed])] == ["z", "b", "c", "a"]
