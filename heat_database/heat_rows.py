@@ -7,6 +7,12 @@ from ..shapes import Json, JsonMap
 
 STACK_TYPE = "OS::Heat::Stack"
 """Type in the events of stacks; a resource of this type is a root stack of its own in Heat."""
+STATUSES = ("IN_PROGRESS", "COMPLETE", "FAILED")
+ACTIONS = (
+    *("INIT", "CREATE", "DELETE", "UPDATE", "ROLLBACK", "SUSPEND", "RESUME"),
+    *("ADOPT", "SNAPSHOT", "CHECK", "RESTORE"),
+)
+"""The actions and the statuses of stacks and resources; those of events are any texts."""
 SECTIONS = ("parameters", "parameter_defaults", "resource_registry", "event_sinks", "encrypted_param_names")
 
 

@@ -10,6 +10,8 @@ import typing
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 
+from .fields import NO_JSON
+
 metadata = sa.MetaData()
 Part = typing.Union[sa.Table, "sa.Column[typing.Any]"]
 """A table or a column."""
@@ -26,8 +28,13 @@ class HeatJson(sa.types.TypeDecorator[typing.Any]):
         return None if value is None else json.dumps(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> typing.Any:
-        """Return the value of a stored text."""
-        return None if value is None else json.loads(value)
+        """Return the value of a stored text; `NO_JSON` where it is none, which concerns its stack alone."""
+        if value is None:
+            return None
+        try:
+            return json.loads(value)
+        except (ValueError, TypeError, RecursionError):
+            return NO_JSON
 
 
 class HeatTime(sa.types.TypeDecorator[float]):

@@ -1,53 +1,31 @@
 """Reads trees of stacks from Heat's database, page by page."""
 
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from ..shapes import Json, JsonMap
 from . import heat_tables
+from .border import within
 from .crypt import HeatCipher, WrongKey
-from .heat_rows import (
-    HeatConfig,
-    HeatDeployment,
-    HeatEvent,
-    HeatResource,
-    HeatSnapshot,
-    HeatStack,
-    HeatTemplate,
-    HeatTree,
-)
+from .fields import Damaged
+from .heat_rows import HeatConfig, HeatDeployment, HeatTree, Refused
+from .selection import RootStack, Selection, names_in, resolved
+from .tree_reader import DEEPEST, IDS, Row, TreeReader, config_of, deployment_of, root_alone, rows_of
 
 PAGE = 100
 """Trees that are read together."""
-IDS = 500
-"""Ids in one statement."""
-DEEPEST = 50
-Row = Mapping[typing.Any, typing.Any]
+TRIED = 10
+"""Encrypted values by which a key is checked."""
 T = typing.TypeVar("T")
+Item = typing.TypeVar("Item", HeatConfig, HeatDeployment)
 REVISION = sa.table("alembic_version", sa.column("version_num"))
 """The table that names the revision of the schema."""
 
 
 class UnfitDatabase(Exception):
     """The database is none of Heat's, or of a release that is not known; the text says which."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The root stacks to read.
-
-    :ivar projects: ids of projects; empty: all.
-    :ivar stacks: ids or names of stacks; empty: all.
-    :ivar with_deleted: whether stacks are read that are deleted, and still stored.
-    """
-
-    projects: Sequence[str] = ()
-    stacks: Sequence[str] = ()
-    with_deleted: bool = False
 
 
 class HeatDatabase:
@@ -61,6 +39,7 @@ class HeatDatabase:
         self._engine = engine
         self._cipher = cipher
         self._absent: frozenset[heat_tables.Part] = frozenset()
+        self._notes: list[str] = []
 
     def check(self) -> None:
         """Check that the tables have the columns that are read.
@@ -68,22 +47,21 @@ class HeatDatabase:
         :raises UnfitDatabase: a table or a column is missing.
         """
         inspector = sa.inspect(self._engine)
-        absent: set[heat_tables.Part] = set()
-        for table in heat_tables.metadata.sorted_tables:
-            if inspector.has_table(table.name):
+        every = heat_tables.metadata.sorted_tables
+        absent: set[heat_tables.Part] = {table for table in every if not inspector.has_table(table.name)}
+        if missing_tables := sorted(table.name for table in absent - heat_tables.LATER):
+            raise UnfitDatabase(f"it has no table {', '.join(missing_tables)}: it is none of Heat's")
+        for table in every:
+            if table not in absent:
                 names = {column["name"] for column in inspector.get_columns(table.name)}
                 absent.update(column for column in table.c if column.name not in names)
-            elif table in heat_tables.LATER:
-                absent.add(table)
-            else:
-                raise UnfitDatabase(f"it has no table {table.name}: it is none of Heat's")
             if missing := sorted(column.name for column in table.c if column in absent - heat_tables.LATER):
                 raise UnfitDatabase(f"its table {table.name} has no column {', '.join(missing)}")
         self._absent = frozenset(absent)
 
     def notes(self) -> list[str]:
-        """Return nothing: nothing of a database stays behind."""
-        return []
+        """Return which software configs and deployments stay behind, because they are damaged."""
+        return list(self._notes)
 
     def check_schema(self, schemas: Mapping[str, str]) -> None:
         """Check that the schema is one of these, because rows are to be written.
@@ -101,23 +79,55 @@ class HeatDatabase:
             raise UnfitDatabase(f"its schema {text}; stacks are written into that of {names} only")
 
     def check_key(self) -> None:
-        """Check by a stored value, where there is one, that the key is Heat's.
+        """Check by stored values, where there are any, that the key is Heat's.
+
+        It is wrong where it opens none of the latest values: one may be damaged.
 
         :raises WrongKey: it is another one, or none was given.
         """
         data = heat_tables.resource_data.c
         creds = heat_tables.user_creds.c
+        refusal: WrongKey | None = None
         with self._engine.connect() as conn:
-            for method, value in ((data.decrypt_method, data.value), (creds.decrypt_method, creds.trust_id)):
+            for method, value in ((creds.decrypt_method, creds.trust_id), (data.decrypt_method, data.value)):
                 query = sa.select(method, value).where(method.is_not(None), method != "", value.is_not(None))
-                for row in conn.execute(query.order_by(value.table.c.id.desc()).limit(1)):
-                    self._cipher.open(*row)
-        self._cipher.encrypt("")
+                for row in conn.execute(query.order_by(value.table.c.id.desc()).limit(TRIED)):
+                    try:
+                        self._cipher.open(*row)
+                    except WrongKey as error:
+                        refusal = refusal or error
+                    else:
+                        return
+        if refusal is not None:
+            raise refusal
 
     def write(self, function: Callable[[Connection], T]) -> T:
         """Return the result of a function that writes in one transaction."""
         with self._engine.begin() as conn:
             return function(conn)
+
+    def resolve(self, selection: Selection) -> Selection:
+        """Return a selection in which stacks are named by their ids.
+
+        :raises WrongSelection: what is named does not exist, or is not only one.
+        """
+        s = heat_tables.stack
+        c = heat_tables.software_config
+        names = list(names_in(selection))
+        columns = (s.c.id, s.c.name, s.c.tenant, s.c.deleted_at.is_not(None))
+        named = sa.select(*columns).where(
+            sa.or_(s.c.id.in_(names), s.c.name.in_(names)), *_living_or_not(selection.projects)
+        )
+        with self._engine.connect() as conn:
+            roots = [RootStack(*row) for row in conn.execute(named.order_by(s.c.id))] if names else []
+            projects = {
+                project
+                for column in (s.c.tenant, c.c.tenant)
+                for project in conn.execute(
+                    sa.select(column).where(column.in_(list(selection.projects))).distinct()
+                ).scalars()
+            }
+        return resolved(selection, roots, projects)
 
     def count(self, selection: Selection) -> int:
         """Return the number of root stacks of a selection."""
@@ -145,29 +155,43 @@ class HeatDatabase:
                 last = ids[-1]
                 skipped = skip(ids)
                 chosen = [stack_id for stack_id in ids if stack_id not in skipped]
-                yield _Page(conn, self._cipher, absent=self._absent).trees(
-                    chosen, with_deleted=selection.with_deleted
-                )
+                yield self._trees(conn, chosen, with_deleted=selection.with_deleted)
 
     def trees(self, ids: Sequence[str]) -> list[HeatTree]:
         """Return the trees of these root stacks with all nested stacks, deleted ones, too."""
         with self._engine.connect() as conn:
-            return _Page(conn, self._cipher, absent=self._absent).trees(ids, with_deleted=True)
+            return self._trees(conn, ids, with_deleted=True)
+
+    def _trees(self, conn: Connection, ids: Sequence[str], *, with_deleted: bool) -> list[HeatTree]:
+        """Return trees, read together; one by one where a row of one of them breaks the reading of all."""
+
+        def one_by_one(reasons: list[str]) -> list[HeatTree]:
+            if len(ids) == 1:
+                return [HeatTree(root_alone({"id": ids[0]}), faults=reasons)]
+            return [tree for key in ids for tree in self._trees(conn, [key], with_deleted=with_deleted)]
+
+        reader = TreeReader(conn, self._cipher, absent=self._absent)
+        return within(lambda: reader.trees(ids, with_deleted=with_deleted), one_by_one)
 
     def software(self, project_id: str, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
         """Return a project's configs and deployments with these ids, and the configs of those deployments.
 
         Resources of a project can name things of other projects, to which they have no right.
+
+        :raises Refused: one of them is damaged.
         """
         of_deployments = heat_tables.software_deployment.c.tenant == project_id
         of_configs = heat_tables.software_config.c.tenant == project_id
         wanted_ids = set(ids)
         with self._engine.connect() as conn:
-            rows = _of(conn, heat_tables.software_deployment, "id", wanted_ids, where=of_deployments)
-            deployments = [_deployment(row) for row in rows]
-            config_ids = {*wanted_ids, *(deployment.config_id for deployment in deployments)}
-            rows = _of(conn, heat_tables.software_config, "id", config_ids, where=of_configs)
-            return [_config(row) for row in rows], deployments
+            rows = rows_of(conn, heat_tables.software_deployment, "id", wanted_ids, where=of_deployments)
+            try:
+                deployments = [deployment_of(row) for row in rows]
+                config_ids = {*wanted_ids, *(deployment.config_id for deployment in deployments)}
+                rows = rows_of(conn, heat_tables.software_config, "id", config_ids, where=of_configs)
+                return [config_of(row) for row in rows], deployments
+            except Damaged as error:
+                raise Refused(f"{error}: repair it in Heat's database") from error
 
     def software_pages(self, selection: Selection) -> Iterator[tuple[list[HeatConfig], list[HeatDeployment]]]:
         """Yield all configs of the selection's projects, and then all their deployments, page by page.
@@ -180,7 +204,8 @@ class HeatDatabase:
         for table in (c, d):
             last = ""
             while True:
-                query = sa.select(table).where(table.c.id > last).order_by(table.c.id).limit(IDS)
+                columns = [column.label(column.key) for column in table.c]
+                query = sa.select(*columns).where(table.c.id > last).order_by(table.c.id).limit(IDS)
                 if selection.projects:
                     query = query.where(table.c.tenant.in_(list(selection.projects)))
                 if table is d:
@@ -191,9 +216,19 @@ class HeatDatabase:
                     break
                 last = rows[-1]["id"]
                 if table is c:
-                    yield [_config(row) for row in rows], []
+                    yield self._sound(rows, config_of), []
                 else:
-                    yield [], [_deployment(row) for row in rows]
+                    yield [], self._sound(rows, deployment_of)
+
+    def _sound(self, rows: Iterable[Row], read: Callable[[Row], Item]) -> list[Item]:
+        """Return the things that can be read; the others are noted."""
+        items = []
+        for row in rows:
+            try:
+                items.append(read(row))
+            except Damaged as error:
+                self._notes.append(f"{error}: it stays")
+        return items
 
     def claim(self, stack_ids: Sequence[str], engine_id: str, now: float) -> None:
         """Lock living root stacks for an engine that does not exist, and hide their trees as deleted ones.
@@ -236,301 +271,21 @@ def _set_deleted(
 
 
 def _roots(selection: Selection) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions of the root stacks of a resolved selection."""
+    s = heat_tables.stack
+    conditions = _living_or_not(selection.projects)
+    if not selection.with_deleted:
+        conditions.append(s.c.deleted_at.is_(None))
+    if selection.stacks:
+        conditions.append(s.c.id.in_(list(selection.stacks)))
+    return conditions
+
+
+def _living_or_not(projects: Sequence[str]) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions of the root stacks of some projects; of all, where none is named."""
     s = heat_tables.stack
     conditions: list[sa.ColumnElement[bool]] = [
         s.c.owner_id.is_(None),
         sa.or_(s.c.backup.is_(None), ~s.c.backup),
     ]
-    if not selection.with_deleted:
-        conditions.append(s.c.deleted_at.is_(None))
-    if selection.projects:
-        conditions.append(s.c.tenant.in_(list(selection.projects)))
-    if selection.stacks:
-        names = list(selection.stacks)
-        conditions.append(sa.or_(s.c.id.in_(names), s.c.name.in_(names)))
-    return conditions
-
-
-def _of(
-    conn: Connection,
-    table: sa.Table,
-    column: str,
-    ids: Iterable[typing.Any],
-    absent: Collection[heat_tables.Part] = (),
-    *,
-    where: sa.ColumnElement[bool] | None = None,
-) -> Iterator[Row]:
-    """Yield the rows of a table in which the column has one of these values, by few statements.
-
-    :param absent: tables, which have no rows, and columns, which the rows lack.
-    :param where: a further condition; None: there is none.
-    """
-    if table in absent:
-        return
-    ordered = sorted(set(ids))
-    columns = [item.label(item.key) for item in table.c if item not in absent]
-    for start in range(0, len(ordered), IDS):
-        part = ordered[start : start + IDS]
-        query = (
-            sa.select(*columns)
-            .where(table.c[column].in_(part), sa.true() if where is None else where)
-            .order_by(table.c[table.primary_key.columns.keys()[0]])
-        )
-        yield from map(dict, conn.execute(query).mappings())
-
-
-def _grouped(rows: Iterable[Row], key: str) -> dict[typing.Any, list[Row]]:
-    groups: dict[typing.Any, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row[key], []).append(row)
-    return groups
-
-
-class _Page:
-    """The rows of some trees; each table is read by few statements.
-
-    :param absent: tables and columns that the database does not have.
-    """
-
-    def __init__(self, conn: Connection, cipher: HeatCipher, *, absent: frozenset[heat_tables.Part]) -> None:
-        self._conn = conn
-        self._cipher = cipher
-        self._absent = absent
-
-    def trees(self, ids: Sequence[str], *, with_deleted: bool) -> list[HeatTree]:
-        """Return the trees of these root stacks."""
-        rows = self._stacks(ids, with_deleted=with_deleted)
-        root_of = _root_of(rows)
-        stack_ids = list(rows)
-        resources = list(_of(self._conn, heat_tables.resource, "stack_id", stack_ids))
-        self._data = _grouped(
-            _of(self._conn, heat_tables.resource_data, "resource_id", (row["id"] for row in resources)),
-            "resource_id",
-        )
-        value_ids = {row[name] for row in resources for name in ("rsrc_prop_data_id", "attr_data_id")}
-        self._values = self._by_id(heat_tables.resource_properties_data, value_ids)
-        self._creds = self._by_id(heat_tables.user_creds, (row["user_creds_id"] for row in rows.values()))
-        self._tags = _grouped(_of(self._conn, heat_tables.stack_tag, "stack_id", stack_ids), "stack_id")
-        self._events = _grouped(_of(self._conn, heat_tables.event, "stack_id", stack_ids), "stack_id")
-        snapshots = list(_of(self._conn, heat_tables.snapshot, "stack_id", stack_ids, self._absent))
-        self._snapshots = _grouped(snapshots, "stack_id")
-        snapshot_ids = [row["id"] for row in snapshots]
-        parts = _of(self._conn, heat_tables.resource_snapshot, "snapshot_id", snapshot_ids, self._absent)
-        self._parts = _grouped(parts, "snapshot_id")
-        self._locks = {
-            row["stack_id"]: row["engine_id"] or ""
-            for row in _of(self._conn, heat_tables.stack_lock, "stack_id", stack_ids)
-        }
-        self._resources = _grouped(resources, "stack_id")
-        self._templates = self._read_templates(rows.values(), resources)
-        members: dict[str, list[Row]] = {stack_id: [] for stack_id in ids if stack_id in rows}
-        for stack_id, row in rows.items():
-            members[root_of[stack_id]].append(row)
-        return [self._tree(group) for group in members.values()]
-
-    def _stacks(self, ids: Sequence[str], *, with_deleted: bool) -> dict[str, Row]:
-        """Return the rows of the roots and of all stacks nested in them, those nearest to the roots first."""
-        rows: dict[str, Row] = {row["id"]: row for row in _of(self._conn, heat_tables.stack, "id", ids)}
-        level = list(rows)
-        for _ in range(DEEPEST):
-            below = [
-                row
-                for row in _of(self._conn, heat_tables.stack, "owner_id", level)
-                if row["deleted_at"] is None or with_deleted
-            ]
-            level = [row["id"] for row in below if row["id"] not in rows]
-            rows.update((row["id"], row) for row in below)
-            if not level:
-                break
-        return rows
-
-    def _by_id(self, table: sa.Table, ids: Iterable[int | None]) -> dict[int, Row]:
-        return {row["id"]: row for row in _of(self._conn, table, "id", {i for i in ids if i is not None})}
-
-    def _read_templates(self, stacks: Iterable[Row], resources: Iterable[Row]) -> dict[int, Row]:
-        ids = {row[name] for row in stacks for name in ("raw_template_id", "prev_raw_template_id")}
-        rows = self._by_id(heat_tables.raw_template, ids | {row["current_template_id"] for row in resources})
-        files = self._by_id(heat_tables.raw_template_files, {row["files_id"] for row in rows.values()})
-        return {
-            key: {
-                **row,
-                "files": row["files"]
-                or (files[row["files_id"]]["files"] if row["files_id"] in files else None),
-            }
-            for key, row in rows.items()
-        }
-
-    def _tree(self, rows: Sequence[Row]) -> HeatTree:
-        try:
-            root, *nested = [self._stack(row) for row in rows]
-            ids = {stack.template_id for stack in (root, *nested)}
-            ids |= {stack.previous_template_id or 0 for stack in (root, *nested)}
-            ids |= {item.template_id or 0 for stack in (root, *nested) for item in stack.resources}
-            templates = {
-                key: self._template(self._templates[key]) for key in sorted(ids) if key in self._templates
-            }
-        except WrongKey as error:
-            fault = f"{error}: give Heat's auth_encryption_key"
-            return HeatTree(self._stack(rows[0], alone=True), faults=[fault])
-        return HeatTree(root, nested, templates)
-
-    def _stack(self, row: Row, *, alone: bool = False) -> HeatStack:
-        creds = self._creds.get(row["user_creds_id"] or 0)
-        stack = HeatStack(
-            id=row["id"],
-            name=row["name"],
-            project_id=row["tenant"],
-            action=row["action"],
-            status=row["status"],
-            reason=row["status_reason"] or "",
-            created_at=row["created_at"] or 0.0,
-            updated_at=row["updated_at"],
-            deleted_at=row["deleted_at"],
-            template_id=row["raw_template_id"],
-            previous_template_id=row["prev_raw_template_id"],
-            username=row["username"],
-            owner_id=row["owner_id"],
-            parent_resource_name=row["parent_resource_name"],
-            timeout=row["timeout"],
-            disable_rollback=bool(row["disable_rollback"]),
-            user_project_id=row["stack_user_project_id"],
-            is_backup=bool(row["backup"]),
-            locked_by=self._locks.get(row["id"]),
-            traversal=row["current_traversal"],
-            creds_id=row["user_creds_id"],
-        )
-        if alone:
-            return stack
-        return replace(
-            stack,
-            trust_id=None if creds is None else self._cipher.open(creds["decrypt_method"], creds["trust_id"]),
-            trustor_id=None if creds is None else creds["trustor_user_id"],
-            tags=[item["tag"] for item in self._tags.get(stack.id, ())],
-            resources=[self._resource(item) for item in self._resources.get(stack.id, ())],
-            events=[_event(item) for item in self._events.get(stack.id, ())],
-            snapshots=[
-                _snapshot(item, self._parts.get(item["id"], ())) for item in self._snapshots.get(stack.id, ())
-            ],
-        )
-
-    def _resource(self, row: Row) -> HeatResource:
-        data = self._data.get(row["id"], ())
-        return HeatResource(
-            id=row["id"],
-            uuid=row["uuid"] or "",
-            stack_id=row["stack_id"],
-            name=row["name"],
-            action=row["action"],
-            status=row["status"],
-            reason=row["status_reason"] or "",
-            created_at=row["created_at"] or 0.0,
-            updated_at=row["updated_at"] or row["created_at"] or 0.0,
-            physical_id=row["physical_id"] or None,
-            metadata=row["metadata"],
-            properties=self._properties(row),
-            attributes=self._stored_values(row["attr_data_id"]) or {},
-            is_secret=bool(row["properties_data_encrypted"])
-            or any(
-                self._values[key]["encrypted"]
-                for key in (row["rsrc_prop_data_id"], row["attr_data_id"])
-                if key in self._values
-            ),
-            requires=row["requires"] or (),
-            data={
-                item["key"]: str(self._cipher.open(item["decrypt_method"], item["value"]))
-                for item in data
-                if item["value"] is not None
-            },
-            replaces=row["replaces"],
-            replaced_by=row["replaced_by"],
-            template_id=row["current_template_id"],
-        )
-
-    def _stored_values(self, key: int | None) -> JsonMap | None:
-        row = None if key is None else self._values.get(key)
-        return None if row is None else self._opened(row["data"], row["encrypted"])
-
-    def _properties(self, row: Row) -> JsonMap | None:
-        """Return the properties of a resource, which older releases have stored in its own row."""
-        if row["rsrc_prop_data_id"] is None:
-            return self._opened(row["properties_data"], row["properties_data_encrypted"])
-        return self._stored_values(row["rsrc_prop_data_id"])
-
-    def _opened(self, values: JsonMap | None, is_encrypted: bool | None) -> JsonMap | None:
-        if values is None or not is_encrypted:
-            return values
-        return {name: self._cipher.open_json(pair) for name, pair in values.items()}
-
-    def _template(self, row: Row) -> HeatTemplate:
-        environment = dict(row["environment"] or {})
-        names = environment.get("encrypted_param_names") or []
-        parameters = dict(environment.get("parameters") or {})
-        for name in names:
-            value: Json = parameters.get(name)
-            if isinstance(value, list) and len(value) == 2:
-                parameters[name] = self._cipher.open(*value)
-        if names:
-            environment["parameters"] = parameters
-        return HeatTemplate(row["template"] or {}, environment, row["files"] or {})
-
-
-def _root_of(rows: Mapping[str, Row]) -> dict[str, str]:
-    """Return the id of each stack's root; the stacks around a stack come before it."""
-    root_of: dict[str, str] = {}
-    for stack_id, row in rows.items():
-        owner = row["owner_id"]
-        root_of[stack_id] = root_of.get(owner, stack_id)
-    return root_of
-
-
-def _event(row: Row) -> HeatEvent:
-    return HeatEvent(
-        uuid=row["uuid"],
-        stack_id=row["stack_id"],
-        resource_name=row["resource_name"] or "",
-        resource_type=row["resource_type"] or "",
-        physical_id=row["physical_resource_id"],
-        action=row["resource_action"] or "",
-        status=row["resource_status"] or "",
-        reason=row["resource_status_reason"] or "",
-        at=row["created_at"] or 0.0,
-    )
-
-
-def _snapshot(row: Row, parts: Sequence[Row]) -> HeatSnapshot:
-    data = row["data"]
-    if data is not None and parts:
-        resources = {part["resource_name"]: part["data"] for part in parts}
-        data = {**data, "resources": {**(data.get("resources") or {}), **resources}}
-    return HeatSnapshot(
-        id=row["id"],
-        stack_id=row["stack_id"],
-        name=row["name"],
-        action=row.get("action") or "CREATE",
-        status=row["status"] or "",
-        reason=row["status_reason"] or "",
-        created_at=row["created_at"] or 0.0,
-        data=data,
-    )
-
-
-def _config(row: Row) -> HeatConfig:
-    return HeatConfig(
-        row["id"], row["tenant"], row["name"], row["group"], row["config"] or {}, row["created_at"] or 0.0
-    )
-
-
-def _deployment(row: Row) -> HeatDeployment:
-    return HeatDeployment(
-        id=row["id"],
-        project_id=row["tenant"],
-        config_id=row["config_id"],
-        server_id=row["server_id"],
-        action=row["action"],
-        status=row["status"],
-        reason=row["status_reason"] or "",
-        created_at=row["created_at"] or 0.0,
-        updated_at=row["updated_at"],
-        input_values=row["input_values"],
-        output_values=row["output_values"],
-    )
+    return [*conditions, s.c.tenant.in_(list(projects))] if projects else conditions

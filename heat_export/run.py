@@ -6,12 +6,16 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy.engine import Connection
 
+from ..db.ids import StackId
+from ..db.software import StoredConfig, StoredDeployment
+from ..heat_database.border import within
 from ..heat_database.crypt import HeatCipher
-from ..heat_database.heat_rows import HeatConfig, HeatDeployment, HeatTree, Refused
-from ..heat_database.reader import HeatDatabase, Selection
+from ..heat_database.heat_rows import HeatTree, Refused
+from ..heat_database.reader import HeatDatabase
 from ..heat_database.report import Disposition, MovedStack, Report
+from ..heat_database.selection import Selection
 from ..resources.registry import ResourceRegistry
-from ..sealing.sealer import Sealer
+from ..sealing.sealer import Sealer, SealError
 from .outgoing import OutgoingTree
 from .software_rows import heat_config, heat_deployment
 from .software_writer import SoftwareWriter, own_software
@@ -57,6 +61,7 @@ class ExportOptions:
 class Export:
     """One run.  For one thread.
 
+    :ivar report: the report, of what is done so far.
     :param progress: called with the number of root stacks that are done, and that of all.
     """
 
@@ -73,17 +78,22 @@ class Export:
         self._parts = parts
         self._builder = HeatTreeBuilder(parts.registry, parts.sealer, parts.trustors, parts.claimed_by)
         self._progress = progress
+        self.report = Report()
 
     def run(self, options: ExportOptions) -> Report:
-        """Move the stacks, or in a dry run find out which can be moved."""
-        report = Report()
+        """Move the stacks, or in a dry run find out which can be moved.
+
+        :raises WrongSelection: what is named does not exist, or is not only one.
+        """
+        report = self.report
+        options = replace(options, selection=self._stoker.resolve(options.selection))
         total = self._stoker.count(options.selection)
         done = 0
         self._progress(done, total)
         for ids in self._stoker.pages(options.selection):
             earlier = {tree.root.id: self._living(tree) for tree in self._heat.trees(ids)}
             for root_id in ids:
-                entry = self._move(self._stoker.tree(root_id), earlier.get(root_id), options)
+                entry = self._within(root_id, earlier.get(root_id), options)
                 if entry is not None:
                     report.stacks.append(entry)
                 done += 1
@@ -91,6 +101,23 @@ class Export:
         if not options.selection.stacks:
             self._move_software(report, options)
         return report
+
+    def _within(
+        self, root_id: StackId, earlier: HeatTree | None, options: ExportOptions
+    ) -> MovedStack | None:
+        """Move a tree; whatever is wrong with its rows, this one stays only."""
+        tree: StokerTree | None = None
+
+        def move() -> MovedStack | None:
+            nonlocal tree
+            tree = self._stoker.tree(root_id)
+            return self._move(tree, earlier, options)
+
+        def stays(reasons: list[str]) -> MovedStack:
+            name, project_id = (root_id, "") if tree is None else (tree.root.name, tree.root.project_id)
+            return MovedStack(root_id, name, project_id, Disposition.STAYS, reasons=reasons)
+
+        return within(move, stays)
 
     def _rows(self, conn: Connection) -> HeatRows:
         return HeatRows(conn, self._parts.clock())
@@ -102,19 +129,19 @@ class Export:
         return replace(tree, stacks=stacks)
 
     def _move(self, tree: StokerTree, earlier: HeatTree | None, options: ExportOptions) -> MovedStack | None:
-        """Move a tree; None: it is deleted, and Heat has none of it."""
+        """Move a tree; None: it is deleted, and Heat has none of it.
+
+        :raises Refused: it cannot be moved.
+        """
         root = tree.root
         if root.deleted_at is not None and (earlier is None or self._is_deleted(earlier)):
             return None
         entry = MovedStack(root.id, root.name, root.project_id, Disposition.MOVES)
-        try:
-            if root.deleted_at is not None:
-                assert earlier is not None, "Heat has the tree"
-                return self._delete(entry, earlier, root.deleted_at, options)
-            built = self._builder.build(tree, earlier)
-            return self._store(entry, built, earlier, options)
-        except Refused as error:
-            return replace(entry, disposition=Disposition.STAYS, reasons=list(error.reasons))
+        if root.deleted_at is not None:
+            assert earlier is not None, "Heat has the tree"
+            return self._delete(entry, earlier, root.deleted_at, options)
+        built = self._builder.build(tree, earlier)
+        return self._store(entry, built, earlier, options)
 
     def _is_deleted(self, tree: HeatTree) -> bool:
         return tree.root.deleted_at is not None and tree.root.locked_by != self._parts.claimed_by
@@ -175,25 +202,36 @@ class Export:
         for configs, deployments in self._stoker.software_pages(options.selection):
             projects = {item.project_id for item in configs} | {item.project_id for item in deployments}
             for project_id in sorted(projects):
-                place = self._parts.sealer.of_software(project_id)
-                of_heat = (
-                    [heat_config(item, place) for item in configs if item.project_id == project_id],
-                    [heat_deployment(item, place) for item in deployments if item.project_id == project_id],
+                of_project = (
+                    [item for item in configs if item.project_id == project_id],
+                    [item for item in deployments if item.project_id == project_id],
                 )
-                try:
-                    if not options.dry_run:
-                        self._heat.write(functools.partial(self._put_software, project_id, *of_heat))
-                except Refused as error:
-                    report.notes = [*report.notes, *error.reasons]
-                else:
-                    report.configs += len(of_heat[0])
-                    report.deployments += len(of_heat[1])
+                move = functools.partial(self._store_software, project_id, *of_project, options)
+                reasons: list[str] = within(move, list)
+                report.notes = [*report.notes, *(f"software of {project_id}: {text}" for text in reasons)]
+                if not reasons:
+                    report.configs += len(of_project[0])
+                    report.deployments += len(of_project[1])
 
-    def _put_software(
+    def _store_software(
         self,
         project_id: str,
-        configs: Sequence[HeatConfig],
-        deployments: Sequence[HeatDeployment],
-        conn: Connection,
-    ) -> None:
-        SoftwareWriter(self._rows(conn), project_id).put(configs, deployments)
+        configs: Sequence[StoredConfig],
+        deployments: Sequence[StoredDeployment],
+        options: ExportOptions,
+    ) -> list[str]:
+        """Store configs and deployments of a project, unless it is a dry run.
+
+        :raises Refused: they cannot be stored.
+        """
+        place = self._parts.sealer.of_software(project_id)
+        try:
+            of_heat = [heat_config(item, place) for item in configs]
+            on_servers = [heat_deployment(item, place) for item in deployments]
+        except SealError as error:
+            raise Refused(f"one cannot be opened: name its key in [secrets]: {error}") from error
+        if not options.dry_run:
+            self._heat.write(
+                lambda conn: SoftwareWriter(self._rows(conn), project_id).put(of_heat, on_servers)
+            )
+        return []

@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -15,7 +15,7 @@ from ..db.rows import Event, Resource, Snapshot, Stack
 from ..db.schema import tables
 from ..db.software import StoredConfig, StoredDeployment
 from ..db.states import FINAL
-from ..heat_database.reader import Selection
+from ..heat_database.selection import RootStack, Selection, names_in, resolved
 from ..shapes import Json
 
 PAGE = 100
@@ -69,6 +69,13 @@ class StokerDatabase:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def resolve(self, selection: Selection) -> Selection:
+        """Return a selection in which stacks are named by their ids.
+
+        :raises WrongSelection: what is named does not exist, or is not only one.
+        """
+        return self._database.read(lambda conn: _resolved(conn, selection))
+
     def count(self, selection: Selection) -> int:
         """Return the number of root stacks of a selection, deleted ones included."""
         query = sa.select(sa.func.count()).select_from(tables.stack).where(*_roots(selection))
@@ -121,9 +128,26 @@ def _roots(selection: Selection) -> list[sa.ColumnElement[bool]]:
     if selection.projects:
         conditions.append(s.c.project_id.in_(list(selection.projects)))
     if selection.stacks:
-        names = list(selection.stacks)
-        conditions.append(sa.or_(s.c.id.in_(names), s.c.name.in_(names)))
+        conditions.append(s.c.id.in_(list(selection.stacks)))
     return conditions
+
+
+def _resolved(conn: Connection, selection: Selection) -> Selection:
+    s = tables.stack
+    c = tables.software_config
+    names = list(names_in(selection))
+    query = sa.select(s.c.id, s.c.name, s.c.project_id, s.c.deleted_at.is_not(None)).where(
+        sa.or_(s.c.id.in_(names), s.c.name.in_(names)), *_roots(replace(selection, stacks=()))
+    )
+    roots = [RootStack(*row) for row in conn.execute(query.order_by(s.c.id))] if names else []
+    projects = {
+        project
+        for column in (s.c.project_id, c.c.project_id)
+        for project in conn.execute(
+            sa.select(column).where(column.in_(list(selection.projects))).distinct()
+        ).scalars()
+    }
+    return resolved(selection, roots, projects)
 
 
 def _tree(conn: Connection, root_id: StackId) -> StokerTree:

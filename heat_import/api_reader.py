@@ -20,7 +20,7 @@ from ..heat_database.heat_rows import (
     HeatTree,
     Refused,
 )
-from ..heat_database.reader import Selection
+from ..heat_database.selection import RootStack, Selection, resolved
 from ..shapes import Json, JsonMap
 from .api_answers import (
     DATA_ATTRIBUTES,
@@ -68,10 +68,6 @@ class HeatRefusal(Exception):
         self.status = status
 
 
-class NoSuchStacks(Exception):
-    """Stacks that were named do not exist; the text names them."""
-
-
 class HeatApi:
     """The root stacks of one project by Heat's API.  For one thread.
 
@@ -94,10 +90,19 @@ class HeatApi:
         """Return what this way of reading loses for all stacks; complete once they are read."""
         return [LOST] if self._exports else [LOST, NO_EXPORT]
 
+    def resolve(self, selection: Selection) -> Selection:
+        """Return a selection in which stacks are named by their ids.
+
+        :raises WrongSelection: what is named does not exist.
+        :raises HeatRefusal: Heat refuses the list.
+        """
+        roots = self._roots(Selection())
+        stacks = [RootStack(root["id"], root["stack_name"], self.project_id) for root in roots]
+        return resolved(selection, stacks, [self.project_id])
+
     def count(self, selection: Selection) -> int:
         """Return the number of root stacks of a selection.
 
-        :raises NoSuchStacks: one that is named does not exist.
         :raises HeatRefusal: Heat refuses the list.
         """
         return len(self._roots(selection))
@@ -146,13 +151,7 @@ class HeatApi:
     def _roots(self, selection: Selection) -> list[JsonMap]:
         if self._listed is None:
             self._listed = list(self._pages_of("/stacks?show_hidden=true", "stacks"))
-        roots = self._listed
-        if not selection.stacks:
-            return roots
-        names = {name for answer in roots for name in (answer["id"], answer["stack_name"])}
-        if missing := [name for name in selection.stacks if name not in names]:
-            raise NoSuchStacks(f"Heat has no root stack {', '.join(missing)} in the project")
-        return [root for root in roots if {root["id"], root["stack_name"]} & set(selection.stacks)]
+        return [root for root in self._listed if not selection.stacks or root["id"] in selection.stacks]
 
     def _pages_of(self, path: str, key: str) -> Iterator[JsonMap]:
         """Yield the items of a list that is answered by pages."""

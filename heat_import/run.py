@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
@@ -11,9 +11,11 @@ from sqlalchemy.engine import Connection
 from ..db.schema import tables
 from ..db.software import StoredConfig, StoredDeployment
 from ..engine.context import EngineContext
+from ..heat_database.border import within
 from ..heat_database.heat_rows import HeatConfig, HeatDeployment, HeatTree, Refused
-from ..heat_database.reader import HeatDatabase, Selection
+from ..heat_database.reader import HeatDatabase
 from ..heat_database.report import Disposition, MovedStack, Report
+from ..heat_database.selection import Selection
 from . import writer
 from .built import BuiltTree
 from .project_software import NOBODY, ProjectSoftware
@@ -28,6 +30,12 @@ Verify = Callable[[BuiltTree], Sequence[str]]
 
 class HeatSource(typing.Protocol):
     """The stacks of a Heat, as a run reads them: by its database, or by its API."""
+
+    def resolve(self, selection: Selection) -> Selection:
+        """Return a selection in which stacks are named by their ids.
+
+        :raises WrongSelection: what is named does not exist, or is not only one.
+        """
 
     def count(self, selection: Selection) -> int:
         """Return the number of root stacks of a selection."""
@@ -68,6 +76,7 @@ class Options:
 class Import:
     """One run.  For one thread.
 
+    :ivar report: the report, of what is done so far.
     :param verify: returns what an update with the same template would change in a tree.
     :param progress: called with the number of root stacks that are done, and that of all.
     """
@@ -86,10 +95,15 @@ class Import:
         self._builder = builder
         self._verify = verify
         self._progress = progress
+        self.report = Report()
 
     def run(self, options: Options) -> Report:
-        """Move the stacks, or in a dry run find out which can be moved."""
-        report = Report()
+        """Move the stacks, or in a dry run find out which can be moved.
+
+        :raises WrongSelection: what is named does not exist, or is not only one.
+        """
+        report = self.report
+        options = replace(options, selection=self._heat.resolve(options.selection))
         total = self._heat.count(options.selection)
         done = 0
         self._progress(done, total)
@@ -142,12 +156,21 @@ class Import:
     def _move(self, tree: HeatTree, options: Options) -> MovedStack:
         root = tree.root
         stays = MovedStack(root.id, root.name, root.project_id, Disposition.STAYS)
-        try:
-            built = self._builder.build(tree, self._software_of(tree))
-            differences = self._verify(built) if options.verifies else ()
-            self._store(built, options)
-        except Refused as error:
-            return MovedStack(**{**stays.__dict__, "reasons": list(error.reasons)})
+        return within(
+            lambda: self._moved(tree, options), lambda reasons: replace(stays, reasons=list(reasons))
+        )
+
+    def _moved(self, tree: HeatTree, options: Options) -> MovedStack:
+        """Move a tree.
+
+        :raises Refused: it cannot be moved.
+        """
+        root = tree.root
+        if tree.faults:
+            raise Refused(*tree.faults)
+        built = self._builder.build(tree, self._software_of(tree))
+        differences = self._verify(built) if options.verifies else ()
+        self._store(built, options)
         return MovedStack(
             id=root.id,
             name=root.name,
@@ -176,7 +199,10 @@ class Import:
         try:
             database.write(store)
         except oslo_errors.DBDuplicateEntry as error:
-            raise Refused(NAME_TAKEN) from error
+            if database.read(lambda conn: writer.is_taken(conn, tree.root.stack)):
+                raise Refused(NAME_TAKEN) from error
+            columns = ", ".join(error.columns) or "id"
+            raise Refused(f"Stoker has another row with the {columns} of one of its rows already") from error
 
     def _software_of(self, tree: HeatTree) -> ProjectSoftware:
         """Return the configs and deployments that resources of a tree may have."""

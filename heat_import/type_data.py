@@ -6,10 +6,12 @@ resources and outputs refer to.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import typing
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..engine.signal_urls import SignalAddresses
+from ..heat_database.fields import Damaged
 from ..heat_database.heat_rows import HeatResource
 from ..heat_database.type_names import (
     AWS_HANDLES,
@@ -31,6 +33,7 @@ from ..shapes import Json, JsonMap
 from .project_software import ProjectSoftware
 from .signed_urls import SIGNAL, WAIT_CONDITION, Ec2Keys, signed_url
 
+T = typing.TypeVar("T", bound=Collection[Json])
 CONDITIONS = ("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition")
 ALARM_URL = "alarm_url"
 MULTIPART = "OS::Heat::MultipartMime"
@@ -151,7 +154,7 @@ def cloud_data(type_name: str, resource: HeatResource, target: ResourceView, nea
             each for each in (resource.data.get("executions") or "").split(",") if each
         ]
     if type_name == EXTERNAL_RESOURCE:
-        attributes["output"] = data["outputs"] = json.loads(resource.data.get("outputs") or "{}")
+        attributes["output"] = data["outputs"] = _parsed(resource, "outputs", dict)
     if type_name in SERVERS and (collectors := (resource.metadata or {}).get(HEAT_COLLECT_CONFIG)):
         attributes[COLLECT_CONFIG] = collectors
         maps = [collector for collector in collectors.values() if isinstance(collector, Mapping)]
@@ -209,6 +212,35 @@ def _signed(resource: HeatResource, target: ResourceView, near: Neighbours, kind
 
 
 def _internal_ports(resource: HeatResource) -> list[str]:
-    """Return the ids of the ports that Heat has made for a server."""
-    ports = [port.get("id") for port in json.loads(resource.data.get("internal_ports") or "[]")]
-    return [str(port) for port in (*ports, resource.data.get("port_id")) if port]
+    """Return the ids of the ports that Heat has made for a server.
+
+    :raises Damaged: its data says something else.
+    """
+    ports = _parsed(resource, "internal_ports", list)
+    if not all(isinstance(port, Mapping) for port in ports):
+        raise _damaged(resource, "internal_ports", "are of a wrong type")
+    ids = [port.get("id") for port in ports]
+    return [str(port) for port in (*ids, resource.data.get("port_id")) if port]
+
+
+def _parsed(resource: HeatResource, key: str, kind: type[T]) -> T:
+    """Return a value that Heat's type has stored as JSON; an empty one where it has stored none.
+
+    :raises Damaged: it is no JSON, or of another type: an adoption stores any text.
+    """
+    text = resource.data.get(key)
+    if not text:
+        return kind()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(resource, key, "are no JSON") from error
+    if not isinstance(value, kind):
+        raise _damaged(resource, key, "are of a wrong type")
+    return value
+
+
+def _damaged(resource: HeatResource, key: str, state: str) -> Damaged:
+    return Damaged(
+        f"resource {resource.name}: its {key} {state} (resource_data.value, resource_id {resource.id})"
+    )

@@ -8,16 +8,18 @@ import typing
 import sqlalchemy
 import yaml
 from cliff.command import Command
+from oslo_db import exception as oslo_errors
 
+from ...heat_database.border import text_of
 from ...heat_database.crypt import HeatCipher, WrongKey
-from ...heat_database.reader import HeatDatabase, Selection, UnfitDatabase
+from ...heat_database.reader import HeatDatabase, UnfitDatabase
 from ...heat_database.report import Disposition, Report
-from ...heat_export.run import SCHEMAS, ExportOptions
-from ...heat_import.api_reader import HeatRefusal, NoSuchStacks
-from ...heat_import.run import CLAIMED_BY, HeatSource, Options
+from ...heat_database.selection import Selection, WrongSelection
+from ...heat_export.run import SCHEMAS, Export, ExportOptions
+from ...heat_import.api_reader import HeatRefusal
+from ...heat_import.run import CLAIMED_BY, HeatSource, Import, Options
 from ...keystone.delegated_auth import KeystoneUnavailable
 from ...observe.terminal import write_lines
-from ...sealing.sealer import SealError
 from ...shapes import Json
 from ..wiring.cloud_access import NoCredentials
 from ..wiring.heat_api import open_heat_api
@@ -30,8 +32,8 @@ KEY_VARIABLE = "HEAT_ENCRYPTION_KEY"
 """The variable of the environment with the key, where no file is named."""
 DONE = 0
 SOME_STAY = 2
-MOST_SHOWN = 200
-"""Characters of a database's error that are shown."""
+DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
+"""Drivers that Stoker installs, by the databases."""
 
 
 class _HeatCommand(Command):
@@ -49,7 +51,11 @@ class _HeatCommand(Command):
         )
         parser.add_argument("--project", action="append", default=[], metavar="ID", help="only its stacks")
         parser.add_argument(
-            "--stack", action="append", default=[], metavar="NAME|ID", help="only this root stack"
+            "--stack",
+            action="append",
+            default=[],
+            metavar="ID|NAME|PROJECT/NAME",
+            help="only this root stack; a name that stacks of several projects have needs its project",
         )
         parser.add_argument("--dry-run", action="store_true", help="store nothing; say what stays, and why")
         parser.add_argument("--report", choices=("text", "json"), default="text", help="form of the report")
@@ -58,6 +64,28 @@ class _HeatCommand(Command):
     def _add_source(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments that say where Heat's stacks are."""
         _add_database(parser, required=True)
+
+    def run_move(self, run: Import | Export, options: Options | ExportOptions, form: str) -> int:
+        """Move stacks, and print the report; return 0 if all stacks are moved, 2 if some stay.
+
+        The report of the stacks that were moved is printed, too, where an error ends the run.
+
+        :raises AdminError: the selection is wrong, or a database ends the run.
+        """
+        try:
+            run.run(options)  # type: ignore[arg-type]
+        except WrongSelection as error:
+            raise AdminError(str(error)) from error
+        except sqlalchemy.exc.SQLAlchemyError as error:
+            self.show(run.report, form)
+            raise AdminError(f"--database: {text_of(error)}; run this again to continue") from error
+        except oslo_errors.DBError as error:
+            self.show(run.report, form)
+            raise AdminError(f"[database]: {text_of(error)}; run this again to continue") from error
+        except BaseException:
+            self.show(run.report, form)
+            raise
+        return self.show(run.report, form)
 
     def show(self, report: Report, form: str) -> int:
         """Print a report; return 0 if all stacks are moved, 2 if some stay."""
@@ -128,13 +156,14 @@ class ImportHeat(_HeatCommand):
                 count = heat.release(CLAIMED_BY)
                 write_lines(self.app.stdout, f"{count} root stacks are Heat's again")
                 return DONE
+            _check_key(heat, None)
             return self._import(heat, parsed)
         _check_for_api(parsed)
         try:
             api = open_heat_api(parsed.heat, _parameters(parsed))
             _check_project(parsed.project, api.project_id)
             return self._import(api, parsed)
-        except (NoCredentials, NoSuchStacks, HeatRefusal) as error:
+        except (NoCredentials, HeatRefusal) as error:
             raise AdminError(f"--heat: {error}") from error
 
     def _import(self, heat: HeatSource, parsed: typing.Any) -> int:
@@ -152,12 +181,11 @@ class ImportHeat(_HeatCommand):
                 heat,
                 lambda done, total: line.show(f"import: {done} of {total} root stacks"),
             ) as run:
-                report = run.run(options)
+                return self.run_move(run, options, parsed.report)
         except KeystoneUnavailable as error:
             raise AdminError(f"Keystone does not say which trusts Stoker may use: {error}") from error
         finally:
             line.clear()
-        return self.show(report, parsed.report)
 
 
 class ExportHeat(_HeatCommand):
@@ -174,11 +202,9 @@ class ExportHeat(_HeatCommand):
         heat = _open_database(parsed.database, cipher)
         try:
             heat.check_schema(SCHEMAS)
-            heat.check_key()
         except UnfitDatabase as error:
             raise AdminError(f"--database: {error}") from error
-        except WrongKey as error:
-            raise AdminError(f"--encryption-key-file: {error}: give Heat's auth_encryption_key") from error
+        _check_key(heat, cipher)
         line = ProgressLine(self.app.stderr)
         options = ExportOptions(Selection(parsed.project, parsed.stack), dry_run=parsed.dry_run)
         try:
@@ -188,19 +214,11 @@ class ExportHeat(_HeatCommand):
                 cipher,
                 lambda done, total: line.show(f"export: {done} of {total} root stacks"),
             ) as run:
-                report = run.run(options)
+                return self.run_move(run, options, parsed.report)
         except KeystoneUnavailable as error:
             raise AdminError(f"Keystone does not say whose trusts Stoker has: {error}") from error
-        except SealError as error:
-            raise AdminError(
-                f"a software config cannot be opened, name its key in [secrets]: {error}"
-            ) from error
-        except sqlalchemy.exc.DBAPIError as error:
-            text = str(error.orig)[:MOST_SHOWN]
-            raise AdminError(f"--database: {text}; run this again to continue") from error
         finally:
             line.clear()
-        return self.show(report, parsed.report)
 
 
 def _add_database(parser: argparse._ActionsContainer, *, required: bool) -> None:
@@ -220,6 +238,20 @@ def _database(parsed: typing.Any) -> HeatDatabase:
     if parsed.parameter or parsed.environment is not None:
         raise AdminError("--parameter and --environment are for --heat: a database has hidden values, too")
     return _open_database(parsed.database, HeatCipher(_key(parsed.encryption_key_file)))
+
+
+def _check_key(heat: HeatDatabase, cipher: HeatCipher | None) -> None:
+    """Check the key before any stack is moved.
+
+    :param cipher: the cipher, if values are to be encrypted, too.
+    :raises AdminError: there is none, or Heat has another one.
+    """
+    try:
+        heat.check_key()
+        if cipher is not None:
+            cipher.encrypt("")
+    except WrongKey as error:
+        raise AdminError(f"--encryption-key-file: {error}: give Heat's auth_encryption_key") from error
 
 
 def _check_for_api(parsed: typing.Any) -> None:
@@ -279,7 +311,7 @@ def _open_database(url: str, cipher: HeatCipher) -> HeatDatabase:
     except UnfitDatabase as error:
         raise AdminError(f"--database: {error}") from error
     except sqlalchemy.exc.DBAPIError as error:
-        raise AdminError(f"--database: {str(error.orig)[:MOST_SHOWN]}") from error
+        raise AdminError(f"--database: {text_of(error)}") from error
     return heat
 
 
@@ -296,8 +328,18 @@ def _url(text: str) -> str:
         raise AdminError(f"--database: {error}") from error
 
 
-def _engine(url: str) -> sqlalchemy.Engine:
+def _engine(text: str) -> sqlalchemy.Engine:
+    """Return the engine of a URL as Heat's configuration has it, by a driver that is installed here.
+
+    :raises AdminError: it is no URL, or no driver is installed.
+    """
     try:
+        url = sqlalchemy.make_url(text)
+        driver = DRIVERS.get(url.get_backend_name())
+        try:
+            url.get_dialect().import_dbapi()
+        except ImportError:
+            url = url if driver is None else url.set(drivername=driver)
         # The rows hold secrets, and errors would show them.
         return sqlalchemy.create_engine(url, hide_parameters=True)
     except (sqlalchemy.exc.ArgumentError, ImportError) as error:

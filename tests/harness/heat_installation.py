@@ -19,8 +19,9 @@ from stoker.db.engine import Database
 from stoker.db.ids import StackId
 from stoker.db.rows import Resource, Stack
 from stoker.heat_database.crypt import HeatCipher
-from stoker.heat_database.reader import HeatDatabase, Selection
+from stoker.heat_database.reader import HeatDatabase
 from stoker.heat_database.report import Report
+from stoker.heat_database.selection import Selection
 from stoker.heat_export.run import ExportOptions
 from stoker.heat_import.api_reader import HeatApi
 from stoker.heat_import.run import Options

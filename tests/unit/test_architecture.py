@@ -96,6 +96,7 @@ BROAD_EXCEPT = {
     "conductor/steps/runner.py": "top of a step's thread",
     "conductor/worker/thread.py": "top of the work loop's thread",
     "conductor/scheduler.py": "top of a duty",
+    "heat_database/border.py": "border of the move of one stack",
     "ring/membership.py": "top of the membership's thread",
     "rpc/outbox.py": "top of the outbox's thread",
     "sandbox/evaluation.py": "top of a helper process",

@@ -19,8 +19,9 @@ from stoker.db.ids import StackId
 from stoker.db.rows import FailureCause
 from stoker.heat_database import heat_tables
 from stoker.heat_database.crypt import HeatCipher, WrongKey
-from stoker.heat_database.reader import Selection, UnfitDatabase
+from stoker.heat_database.reader import UnfitDatabase
 from stoker.heat_database.report import Disposition
+from stoker.heat_database.selection import Selection, WrongSelection
 from stoker.heat_import.run import CLAIMED_BY
 
 Json = typing.Any
@@ -181,9 +182,11 @@ def test_a_nested_stack_keeps_its_id_and_its_outputs_are_its_parents_attributes(
     assert (row.attributes or {})["o"] == "x"
 
 
+@pytest.mark.parametrize(("seconds", "names"), [(5, ["zz", "aa"]), (0.6, ["aa", "zz"]), (0, ["aa", "zz"])])
 def test_members_of_a_group_keep_their_order_and_the_definitions_that_they_have(
-    installation: Installation,
+    installation: Installation, seconds: float, names: list[str]
 ) -> None:
+    """Heat has them in the order of their seconds, and those of one second in that of their names."""
     member = {"type": "OS::Heat::Value", "properties": {"value": "new"}}
     old = {"type": "OS::Heat::Value", "properties": {"value": "old"}}
     group = {
@@ -198,14 +201,15 @@ def test_members_of_a_group_keep_their_order_and_the_definitions_that_they_have(
     bodies = {"zz": old, "aa": member}
     rows = [
         value_row("zz", "old", columns={"created_at": CREATED}),
-        value_row("aa", "new", columns={"created_at": CREATED + 5}),
+        value_row("aa", "new", columns={"created_at": CREATED + seconds}),
     ]
     child_id = store.stack("root-g", template(bodies), rows, owner_id=root_id, parent_resource_name="g")
     store.resource(root_id, HeatRow("g", child_id, group["properties"]), store.template(root_template))
     assert only(installation.run()).disposition == Disposition.MOVED
     group_row = installation.rows(root_id)["g"]
-    assert (group_row.data or {})["names"] == ["zz", "aa"]
-    assert (group_row.attributes or {})["outputs_list, value"] == ["old", "new"]
+    assert (group_row.data or {})["names"] == names
+    values = {"zz": "old", "aa": "new"}
+    assert (group_row.attributes or {})["outputs_list, value"] == [values[name] for name in names]
 
 
 @pytest.mark.parametrize(
@@ -308,8 +312,16 @@ def test_a_selection_names_projects_and_stacks(installation: Installation) -> No
         installation.heat.stack(name, template({"v": VALUE}), [value_row()], tenant=project)
     chosen = installation.run(dry_run=True, selection=Selection(projects=["one"]))
     assert sorted(entry.name for entry in chosen.stacks) == ["a", "b"]
-    chosen = installation.run(dry_run=True, selection=Selection(projects=["one"], stacks=["b", "c"]))
+    chosen = installation.run(dry_run=True, selection=Selection(projects=["one"], stacks=["b"]))
     assert [entry.name for entry in chosen.stacks] == ["b"]
+
+
+def test_a_selection_of_what_does_not_exist_is_refused(installation: Installation) -> None:
+    installation.heat.stack("a", template({"v": VALUE}), [value_row()], tenant="one")
+    for selection in (Selection(["typo"]), Selection(["one"], ["b"]), Selection(["one"], ["two/a"])):
+        with pytest.raises(WrongSelection, match="there is no"):
+            installation.run(selection=selection)
+    assert installation.run(dry_run=True, selection=Selection(["one"], ["one/a"])).counts() == {"moves": 1}
 
 
 def test_a_claim_locks_what_was_moved_and_nothing_else(installation: Installation) -> None:

@@ -11,8 +11,8 @@ from harness.heat_database import CREATED, HeatRow
 from harness.heat_installation import VALUE, Installation, installed, only, template, value_row
 from stoker.db.schema import tables
 from stoker.heat_database import heat_tables
-from stoker.heat_database.reader import Selection
 from stoker.heat_database.report import Disposition
+from stoker.heat_database.selection import Selection
 
 Json = typing.Any
 SCRIPT = "the-script-of-the-victim"
