@@ -21,6 +21,13 @@ class RetryableError(StepError):
         self.at_least = at_least
 
 
+class OverQuota(RetryableError):
+    """A quota of the user's project is exceeded, which only the user can cure.
+
+    The retries end sooner than others: [stacks] quota_wait.
+    """
+
+
 class StepTimedOut(RetryableError):
     """The action took longer than its resource's timeout; the conductor raises it and restarts the action."""
 

@@ -139,6 +139,13 @@ STACKS = [
         "sets none. The pauses grow from one second to a minute: 8 survive an outage of three minutes, each "
         "further one a minute more. Fewer report a failure sooner.",
     ),
+    cfg.FloatOpt(
+        "quota_wait",
+        default=60.0,
+        min=0,
+        help="Seconds for which a step waits for a quota of its project, with an attempt each 20 seconds. "
+        "Longer suits users who delete stacks while others wait; shorter fails these sooner. 0: no wait.",
+    ),
     cfg.StrOpt(
         "held_time",
         default="stands",

@@ -70,6 +70,7 @@ def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> 
         trusts=parts.trusts,
         endpoints=Endpoints(client_options(parts.conf), stacks.remote_cloud_hosts, stacks.remote_cloud_proxy),
         software=context.settings.software,
+        quota_wait=stacks.quota_wait,
     )
     return StepRunner(registry=parts.catalogue, services=services)
 

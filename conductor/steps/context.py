@@ -31,6 +31,7 @@ from ...shapes import Json
 from .claimed_writes import StepDatabase
 from .endpoints import KEPT, Endpoints
 from .nested import NestedStackOperations
+from .outcomes import QUOTA_WAIT
 from .secrets import Secrets
 from .shared_reads import SharedReads
 from .software import SoftwareAccess, SoftwareLimits, StepSoftware
@@ -49,6 +50,7 @@ class StepServices:
     """The collaborators that the steps of all claims share.
 
     :ivar clock: seconds since the epoch, UTC.
+    :ivar quota_wait: seconds for which a quota is waited for; 0: it is not waited for.
     """
 
     database: StepDatabase
@@ -60,6 +62,7 @@ class StepServices:
     endpoints: Endpoints = field(default_factory=Endpoints)
     shared: SharedReads = field(default_factory=SharedReads)
     software: SoftwareLimits = SoftwareLimits()
+    quota_wait: float = QUOTA_WAIT
 
 
 class RunningStepContext:

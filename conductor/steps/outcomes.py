@@ -13,7 +13,7 @@ from ...db.work import breakpoint_rules, losses
 from ...db.work.cancel import LOST
 from ...db.work.claim import Claim, Claimant, action_of, resource_event
 from ...planning.plan import TaskDefinition
-from ...resources.errors import PermanentError, RetryableError, StepError, StepTimedOut
+from ...resources.errors import OverQuota, PermanentError, RetryableError, StepError, StepTimedOut
 from ...resources.nested.base import ChildFailed
 from ...resources.steps import Park, Poll
 from ...shapes import Json, JsonMap
@@ -23,6 +23,10 @@ from .secrets import Secrets
 LOG = logging.getLogger(__name__)
 RETRY_FIRST = 1.0
 RETRY_MOST = 60.0
+SHOWN_PAUSE = 5.0
+"""Seconds of the pause before a retry that an event shows; nobody could read of a shorter one in time."""
+QUOTA_WAIT = 60.0
+"""Seconds for which a quota is waited for."""
 STILL_GOOD = "Update status to COMPLETE for FAILED resource neither update nor replace."
 """Heat's words."""
 
@@ -36,12 +40,14 @@ class Outcomes:
     """Makes the results of one attempt.
 
     :ivar secrets: values that were unsealed for the attempt; no text of its results holds one of them.
+    :ivar quota_wait: seconds for which a quota is waited for; 0: it is not waited for.
     """
 
     claim: Claim
     who: Claimant
     clock: Callable[[], float]
     secrets: Secrets
+    quota_wait: float = QUOTA_WAIT
 
     @property
     def _observes(self) -> bool:
@@ -217,6 +223,9 @@ class Outcomes:
     ) -> StepResult:
         """Retry the task after a pause, or fail it if it has no retries left.
 
+        An event shows a long pause, once for each reason: who follows the stack's events learns what it waits
+        for.
+
         :param after_success: a step of this claim has succeeded before.  Such a failure is the first in a
             row and costs no retry: what is polled for an hour meets more of them than are allowed in a row.
         :param has_begun: the type has been called to start the action.  The service may have carried it out
@@ -224,24 +233,32 @@ class Outcomes:
             COMPLETE with its former properties, an update back to these would leave it alone.
         """
         retries_left = self.claim.task.retries_left
+        physical_id = self.claim.resource.physical_id
         is_first = after_success and not isinstance(error, StepTimedOut)
         is_over = self.claim.task.kind == TaskKind.REFRESH and isinstance(error, StepTimedOut)
-        if is_over or (retries_left <= 0 and not is_first):
-            return self.failed(error)
         done_before = 0 if is_first else max(0, self.claim.task.attempt - 1)
         backoff = max(error.at_least, min(RETRY_MOST, RETRY_FIRST * 2 ** min(done_before, 10)))
+        pause = backoff if error.after is None else error.after
+        if isinstance(error, OverQuota):  # As long as each of the attempts before has met it, too.
+            is_over = done_before * pause >= self.quota_wait
+        if is_over or (retries_left <= 0 and not is_first):
+            return self.failed(error)
         changes: dict[str, Json] = {}
+        event = None
         if self.claim.task.kind != TaskKind.REFRESH:
             reason = self.secrets.redact(f"will be tried again: {error}")
             is_start = has_begun and self._shows_start
             changes = self._status_columns(Status.IN_PROGRESS, reason) if is_start else {"reason": reason}
+            if pause >= SHOWN_PAUSE and reason != self.claim.resource.reason and not self._observes:
+                event = self._event(Status.IN_PROGRESS, f"{reason}; next try in {pause:.0f} s", physical_id)
         if isinstance(error, StepTimedOut) or self._retries_permanent:
             changes["progress"] = None
         outcome = self._outcome(
             TaskState.PARKED,
             changes=changes,
-            due_at=self.clock() + (backoff if error.after is None else error.after),
+            due_at=self.clock() + pause,
             retries_left=retries_left if is_first else retries_left - 1,
+            event=event,
             **(self._begun() if has_begun else {}),
         )
         return StepResult(self.claim, outcome, timed_out=isinstance(error, StepTimedOut))

@@ -69,7 +69,7 @@ class StepRunner(Steps):
 
     def _outcomes(self, claim: Claim, who: Claimant) -> Outcomes:
         secrets = Secrets(self._services.sealer.of_stack(claim.project_id, claim.root_id))
-        return Outcomes(claim, who, self._services.clock, secrets)
+        return Outcomes(claim, who, self._services.clock, secrets, self._services.quota_wait)
 
     def _context(self, outcomes: Outcomes, stop: threading.Event) -> RunningStepContext:
         claim = outcomes.claim

@@ -17,7 +17,7 @@ from requests import Response
 
 from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
-from ..errors import PermanentError, RetryableError
+from ..errors import OverQuota, PermanentError, RetryableError
 from ..list_pages import EndlessList, ListReader
 
 TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)
@@ -29,7 +29,7 @@ LONGEST_ECHO = 60
 """Characters of a value of the request that a service may repeat in its text; a longer value is left out."""
 MOST_USERS = 5
 """Users of a thing that a reason names."""
-QUOTA_PAUSE = 60.0
+QUOTA_PAUSE = 20.0
 """Seconds until a step is retried that met a quota: others have to delete something first."""
 LATE_CALL = 5.0
 """Seconds for which a service may still carry out a call whose answer was lost."""
@@ -312,7 +312,7 @@ def step_error(service: str, error: exceptions.HttpError) -> PermanentError | Re
     if status in BUSY:
         return RetryableError(reason, after=_retry_after(error))
     if _is_quota(status, error):
-        return RetryableError(f"over the quota: {reason}", after=QUOTA_PAUSE)
+        return OverQuota(f"over the quota: {reason}", after=QUOTA_PAUSE)
     if status == 404:
         return RemoteNotFound(reason)
     if status == 409:

@@ -10,6 +10,9 @@ from stoker.db.events import EventQuery
 from stoker.db.rows import Event, Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
+from stoker.resources.contract.views import ResourceView
+from stoker.resources.errors import OverQuota
+from stoker.resources.openstack.service import QUOTA_PAUSE
 
 Json = typing.Any
 
@@ -338,3 +341,25 @@ def test_a_type_that_returns_nonsense_fails_its_resource_and_no_other(world: Wor
     assert "cannot be stored" in current.reason
     assert TaskState.RUNNING not in states(world, stack)
     assert states(world, stack).count(TaskState.FAILED) == 1
+
+
+@pytest.mark.parametrize("free_after", [30.0, None], ids=["freed", "never freed"])
+def test_a_quota_is_waited_for_and_the_events_say_so(
+    world: World, monkeypatch: pytest.MonkeyPatch, free_after: float | None
+) -> None:
+    def check_quota(target: ResourceView) -> None:
+        if free_after is None or world.clock.now < began + free_after:
+            raise OverQuota("over the quota: compute 403: instances, 2 of 2", after=QUOTA_PAUSE)
+
+    monkeypatch.setattr(world.cloud, "check_needs", check_quota)
+    began = world.clock.now
+    stack = world.create("s", template(1, after=0))
+    assert world.settle(lambda: ended(world, stack), within=120)
+    lasted = world.clock.now - began
+    assert 2 * QUOTA_PAUSE <= lasted < (3 if free_after else 4) * QUOTA_PAUSE
+    recorded = world.database.read(lambda conn: events.list_events(conn, EventQuery(stack.id)))
+    told = [event.reason for event, _ in recorded if "will be tried again" in event.reason]
+    assert told == [
+        "will be tried again: over the quota: compute 403: instances, 2 of 2; next try in 20 s"
+    ], "once for each reason"
+    assert world.stack(stack.id).status == (Status.COMPLETE if free_after else Status.FAILED)
