@@ -275,6 +275,7 @@ class Audit:
         who: Claimant,
         now: float,
         slots: int,
+        others: int = 0,
     ) -> Exchange:
         """Replaces db.commits.exchange: does the same, and checks the accepted outcomes."""
         attempts = {
@@ -284,7 +285,7 @@ class Audit:
             for outcome in outcomes
         }
         before = self._statements
-        done = self._exchange(conn, outcomes, expected, who=who, now=now, slots=slots)
+        done = self._exchange(conn, outcomes, expected, who=who, now=now, slots=slots, others=others)
         spent = self._statements - before
         refused = {outcome.task_id for outcome in done.refused}
         for outcome in outcomes:
