@@ -19,6 +19,8 @@ PATIENCE = 180.0
 ANSWERS_WITHIN = 60.0
 """Seconds after which a request counts as one without an answer."""
 SKIPPED = "skipped"
+LAST_STATUS = "SNAPSHOT_COMPLETE"
+"""Status of the victim's stack, of which a snapshot was taken."""
 
 
 class Unexpected(Exception):
@@ -187,9 +189,23 @@ class Target:
                 raise Unexpected(f"{path} does not end: {stack['stack_status']}")
             time.sleep(0.2)
 
-    def _settled(self, path: str, party: Party) -> Json:
+    def check_victim(self) -> None:
+        """Check that nothing has changed the victim's stack.
+
+        :raises Unexpected: something has.
+        """
+        stack = self.send("GET", self.stacks["theirs"], party=self.victim).json()["stack"]
+        if stack["stack_status"] != LAST_STATUS:
+            raise Unexpected(f"the victim's stack is {stack['stack_status']}")
+
+    def own_names(self) -> dict[str, str]:
+        """Return values of the variables of paths: the attacker's, or the victim's where they have none."""
+        _, _, project, _, name, stack_id = self.stacks["mine"].split("/")
+        return {**self.names, "tenant_id": project, "stack_name": name, "stack_id": stack_id}
+
+    def _settled(self, path: str, party: Party, status: str = "CREATE_COMPLETE") -> Json:
         stack = self.ended(path, party)
-        if stack["stack_status"] != "CREATE_COMPLETE":
+        if stack["stack_status"] != status:
             raise Unexpected(f"{path}: {stack['stack_status_reason']}")
         return {output["output_key"]: output["output_value"] for output in stack["outputs"]}
 
@@ -203,6 +219,8 @@ class Target:
         values = {"config_id": config["id"], "server_id": str(uuid.uuid4()), "input_values": {"a": CANARY}}
         deployment = self.send("POST", self.path(victim, "software_deployments"), values, victim).json()
         events = self.send("GET", f"{self.stacks['theirs']}/events", party=victim).json()["events"]
+        snapshot = self.send("POST", f"{self.stacks['theirs']}/snapshots", {}, victim).json()
+        self._settled(self.stacks["theirs"], victim, LAST_STATUS)
         self.names = {
             "stack_name": name,
             "stack_id": stack_id,
@@ -211,7 +229,7 @@ class Target:
             "deployment_id": deployment["software_deployment"]["id"],
             "server_id": values["server_id"],
             "event_id": events[0]["id"],
-            "snapshot_id": str(uuid.uuid4()),
+            "snapshot_id": snapshot["id"],
             "output_key": "text",
             "project_id": project,
             "arn": f"arn:openstack:heat::{project}:stacks/{name}/{stack_id}/resources/server",

@@ -2,11 +2,13 @@
 
 import typing
 import urllib.parse
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
 
 from attack.cases import case
 from attack.target import Party, Skip, Target, Unexpected, expect
 from fuzz.laws import CANARY
+from harness.route_bodies import right_body
 
 Json = typing.Any
 FORGED = {
@@ -28,7 +30,11 @@ def _operations(target: Target, *methods: str) -> Iterator[tuple[str, str, Json]
 
 
 def _filled(target: Target, path: str, project: str) -> str:
-    for name, value in {**target.names, "tenant_id": project}.items():
+    return _with(path, {**target.names, "tenant_id": project})
+
+
+def _with(path: str, names: Mapping[str, str]) -> str:
+    for name, value in names.items():
         path = path.replace(f"{{{name}}}", urllib.parse.quote(value, safe=""))
     return path
 
@@ -50,12 +56,34 @@ def reads_by_foreign_ids(target: Target) -> None:
 def changes_by_foreign_ids(target: Target) -> None:
     for method, path, _ in _operations(target, "POST", "PUT", "PATCH", "DELETE"):
         if _is_stacks(path):
-            body = {"x": 1} if method != "DELETE" else None
+            body = right_body(method, path)
             answer = target.send(method, _filled(target, path, target.attacker.project), body)
             expect(answer, 400, 403, 404)
-    stack = target.send("GET", target.stacks["theirs"], party=target.victim).json()["stack"]
-    if stack["stack_status"] != "CREATE_COMPLETE":
-        raise Unexpected(f"the victim's stack is {stack['stack_status']}")
+            if answer.status_code == 400 and "{row}" not in path:
+                raise Unexpected(f"{method} {path}: the body was refused, so no id was searched")
+    target.check_victim()
+
+
+IDS = ("stack_id", "event_id", "snapshot_id", "config_id", "deployment_id", "server_id")
+
+
+@case("tenant", "each foreign id in each place of a path, beside one nobody has", "403, 404; equal")
+def foreign_ids_as_nobodys(target: Target) -> None:
+    own = target.own_names()
+    nobodys = str(uuid.uuid4())
+    for method, path, _ in _operations(target, "GET", "POST", "PUT", "PATCH", "DELETE"):
+        for name in IDS:
+            if f"{{{name}}}" not in path or "{row}" in path:
+                continue
+            answers = []
+            for value in (target.names[name], nobodys):
+                filled = _with(path, {**own, name: value})
+                answer = target.send(method, filled, right_body(method, path))
+                # The deployments of a server that nobody has are an empty list.
+                expect(answer, 403, 404, *([200] if name == "server_id" else []))
+                answers.append((answer.status_code, answer.text.replace(value, "ID")))
+            if answers[0] != answers[1]:
+                raise Unexpected(f"{method} {path}: {name} is answered by {answers}")
 
 
 @case("tenant", "each request with the own token and the path of a foreign project", "403")
@@ -120,8 +148,11 @@ def lists_of_foreign_things(target: Target) -> None:
         if answer.status_code == 200 and names["stack_id"] in answer.text:
             raise Unexpected(f"{query} lists the victim's stack")
     for kind in ("software_configs", "software_deployments"):
-        query = {"server_id": names["server_id"], "global_tenant": "true"}
-        expect(target.send("GET", target.path(target.attacker, kind), params=query), 200, 403)
+        for query in ({"server_id": names["server_id"]}, {"global_tenant": "true"}, {}):
+            answer = target.send("GET", target.path(target.attacker, kind), params=query)
+            expect(answer, 200, 403)
+            if names["config_id"] in answer.text or names["deployment_id"] in answer.text:
+                raise Unexpected(f"{kind} with {query} lists what is the victim's")
     events = f"{target.stacks['mine']}/events"
     expect(target.send("GET", events, params={"marker": names["event_id"]}), 400)
 

@@ -86,6 +86,7 @@ LENIENT = {
     *("wrong_addresses", "other_purpose", "release_by_signal", "wrong_passwords", "broken_signals"),
     *("yaml_bomb", "yaml_tags", "regular_expression", "server_side_requests", "files_of_the_host"),
     *("broken_bodies", "foreign_config", "foreign_names", "foreign_pages", "change_by_get"),
+    "foreign_ids_as_nobodys",
 }
 HOLES: dict[str, tuple[Hole, set[str]]] = {
     "what must be refused is accepted": (_lenient, LENIENT),

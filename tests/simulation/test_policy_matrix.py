@@ -11,6 +11,7 @@ import uuid
 
 import falcon.testing
 import pytest
+from harness.route_bodies import TEMPLATE, right_body
 from oslo_config import cfg
 from oslo_policy import policy
 from simulation.test_life import ADDRESSES, api_of
@@ -33,11 +34,6 @@ CALLERS: dict[str, tuple[str, ...]] = {
 }
 """The callers by their columns, with their roles; the first one has no token, and only the last one's
 project is the admins'."""
-TEMPLATE = {
-    "heat_template_version": "2021-04-16",
-    "resources": {"one": {"type": "OS::Heat::Value", "properties": {"value": "a"}}},
-    "outputs": {"o": {"value": "b"}},
-}
 BODIES: dict[str, Json] = {
     **{
         f"actions {name}": {name: None}
@@ -54,16 +50,6 @@ BY_BODY = {
     ("POST", "actions"): [name for name in BODIES if name.startswith("actions")],
     ("PATCH", "{stack_id}"): ["no change", "change"],
 }
-VALID: dict[str, Json] = {
-    "PUT stack_id": {"template": TEMPLATE},
-    "PUT preview": {"template": TEMPLATE},
-    "PATCH preview": {"template": TEMPLATE},
-    "POST snapshots": {"name": "n"},
-    "PATCH resource_name": {"mark_unhealthy": True, "resource_status_reason": "r"},
-    "POST signal": {"status": "SUCCESS"},
-    "PUT deployment_id": {"status": "COMPLETE"},
-}
-"""Bodies by method and end of the path: a wrong one would be refused before an id is searched."""
 OPEN = {"/", "/v1/openapi.json", "/v1", "/healthcheck", "/v1/identity/v3", "/v1/identity/v3/auth/tokens"}
 """Paths that are not for users of a project; a signature decides, or everybody may see them."""
 WITHOUT_ROUTE = ("cloudformation:", "resource_types:", "service:hosts", "global_index", "actions:snapshot")
@@ -172,8 +158,7 @@ def _operations() -> list[tuple[str, str, str, Json]]:
             names = BY_BODY.get((method, path.rpartition("/")[2]), [""])
             for name in names:
                 shown = f"{method:<6} {path}{f' [{name}]' if name else ''}"
-                body = VALID.get(f"{method} {path.rpartition('/')[2].strip('{}')}")
-                operations.append((method, path, shown, BODIES.get(name, body)))
+                operations.append((method, path, shown, BODIES.get(name, right_body(method, path))))
     return operations
 
 
