@@ -22,12 +22,12 @@ from collections.abc import Iterator, Sequence
 
 import openstack
 import requests
-from attack import bombs, guests, nested, protocol, tenants
+from attack import bombs, guests, nested, protocol, software, tenants
 from attack.cases import CASES, Case
 from attack.target import SKIPPED, Party, Skip, Target, Unexpected
 from client.serving import Service
 
-MODULES = (tenants, nested, guests, bombs, protocol)
+MODULES = (tenants, nested, software, guests, bombs, protocol)
 """The modules whose import fills the table."""
 LINE = "{:<9} {:<34} {:<8} {}"
 
