@@ -196,9 +196,27 @@ def resolve_reported(
 
 
 def changed(schema: Mapping[str, Property], before: JsonMap, after: JsonMap) -> frozenset[str]:
-    """Return the names whose resolved values differ; an absent one counts as None."""
+    """Return the names whose resolved values differ; an absent one counts as None, as may an empty one."""
     names = {*schema, *before, *after} - {ANY_NAME}
-    return frozenset(name for name in names if not _same(before.get(name), after.get(name)))
+    return frozenset(
+        name for name in names if not _alike(property_of(schema, name), before.get(name), after.get(name))
+    )
+
+
+def _alike(prop: Property, before: Json, after: Json) -> bool:
+    """Return whether two values of a property mean the same."""
+    return _same(before, after) or _same(meant(prop, before), meant(prop, after))
+
+
+def meant(prop: Property, value: Json) -> Json:
+    """Return a resolved value, with the default, or None, for each empty one that means nothing is given."""
+    if value in ("", [], {}) and prop.omits_empty:
+        return prop.default
+    if isinstance(prop.schema, Mapping) and isinstance(value, Mapping):
+        return {name: meant(property_of(prop.schema, name), item) for name, item in value.items()}
+    if isinstance(prop.schema, Property) and isinstance(value, list):
+        return [meant(prop.schema, item) for item in value]
+    return value
 
 
 SameThing = Callable[[str, str, str], bool]

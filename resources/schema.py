@@ -60,6 +60,9 @@ class Property:
     :ivar sensitive: never shown in messages.
     :ivar alias_of: the property of which this is an older name: a value of this one is a value of that one.
     :ivar default_option: the option of the configuration that has another default; "": there is no option.
+    :ivar empty: the meaning of an empty text, list or map: ``omitted``: as if the property were not given, so
+        a creation does not send it and no update sees a difference; ``sent``: a value like others.  "":
+        omitted for a text that is not required, sent for all others.
     :ivar names: the kind of thing that the value names, by name or id; "": that of its custom constraint.
     :raises ValueError: the parts contradict each other (an error in the resource type).
     """
@@ -77,6 +80,7 @@ class Property:
     alias_of: str | None = None
     default_option: str = ""
     names: str = ""
+    empty: typing.Literal["", "omitted", "sent"] = ""
 
     def __post_init__(self) -> None:
         if self.type not in typing.get_args(PropertyType):
@@ -89,6 +93,11 @@ class Property:
         misfits = [constraint.name for constraint in self.constraints if self.type not in constraint.types]
         if misfits:
             raise ValueError(f"{misfits[0]} does not fit a property of type {self.type}")
+
+    @property
+    def omits_empty(self) -> bool:
+        """Return whether an empty value means that the property is not given."""
+        return self.empty == "omitted" or (not self.empty and self.type == "string" and not self.required)
 
     @property
     def kind(self) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...shapes import Json, JsonMap
+from ..properties import meant, property_of
+from ..schema import Property
 
 Find = Callable[[str, str], str]
 
@@ -32,6 +34,12 @@ class Fields(typing.Protocol):
 def without_nulls(properties: JsonMap) -> dict[str, Json]:
     """Return the properties that have a value."""
     return {name: value for name, value in properties.items() if value is not None}
+
+
+def given(schema: Mapping[str, Property], properties: JsonMap) -> dict[str, Json]:
+    """Return the properties that have a value, as the schema says what an empty one means."""
+    values = {name: meant(property_of(schema, name), value) for name, value in properties.items()}
+    return without_nulls(values)
 
 
 def fields(declared: Fields, properties: JsonMap, find: Find) -> dict[str, Json]:

@@ -25,7 +25,7 @@ from ..contract.views import ResourceView
 from ..errors import PermanentError, RetryableError
 from ..plugin import ResourceType
 from ..steps import Done, Poll, Step
-from .bodies import NamedRemote, fields, live_fields, without_nulls
+from .bodies import NamedRemote, fields, given, live_fields
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
 from .polling import FIRST_PAUSE, Poller
@@ -95,7 +95,9 @@ class DeclaredThing(ResourceType):
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new thing."""
-        return fields(self, without_nulls(target.properties), functools.partial(resolve, context))
+        return fields(
+            self, given(self.properties_schema, target.properties), functools.partial(resolve, context)
+        )
 
     def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
         """Return the body of the request that creates a thing with these fields."""

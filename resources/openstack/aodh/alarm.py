@@ -16,7 +16,7 @@ from ...contract.context import StepContext
 from ...contract.views import ResourceView, physical_name
 from ...schema import Attribute, Property, SupportStatus
 from ...steps import Done, Step
-from ..bodies import without_nulls
+from ..bodies import given, without_nulls
 from ..declared import DeclaredType
 from ..names import resolve
 from ..service import object_of
@@ -188,7 +188,9 @@ class Alarm(DeclaredType):
     def _fields(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         properties = target.properties
         others = {"description", "enabled", "repeat_actions", "severity", "time_constraints"}
-        values = {name: value for name, value in without_nulls(properties).items() if name in others}
+        values = {
+            name: value for name, value in given(self.properties_schema, properties).items() if name in others
+        }
         values["time_constraints"] = [without_nulls(entry) for entry in properties["time_constraints"] or ()]
         for actions, queues in ACTIONS.items():
             named = (f"trust+zaqar://?{_query(queue)}" for queue in properties[queues] or ())
@@ -302,8 +304,8 @@ class EventAlarm(Alarm):
         rule: dict[str, Json] = {}
         if target.properties["query"]:
             rule["query"] = [without_nulls(entry) for entry in target.properties["query"]]
-        if target.properties["event_type"]:
-            rule["event_type"] = target.properties["event_type"]
+        if event_type := given(self.properties_schema, target.properties).get("event_type"):
+            rule["event_type"] = event_type
         return rule
 
 

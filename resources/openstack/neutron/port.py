@@ -65,6 +65,7 @@ class Port(NeutronType):
             "Its addresses; none: one of each IP version that the network's subnets offer.",
             update_allowed=True,
             schema=Property("map", "An address.", schema=FIXED_IP),
+            empty="omitted",
         ),
         "security_groups": Property(
             "list", "Names or ids of security groups; none: the project's default.", update_allowed=True
@@ -185,7 +186,7 @@ class Port(NeutronType):
         properties = target.properties
         body = {}
         names = self.apart if changed is None else changed
-        if "fixed_ips" in names and properties["fixed_ips"] is not None:
+        if "fixed_ips" in names and properties["fixed_ips"]:
             body["fixed_ips"] = [_fixed_ip(item, context) for item in properties["fixed_ips"]]
         if "no_fixed_ips" in names and properties["no_fixed_ips"]:
             body["fixed_ips"] = []

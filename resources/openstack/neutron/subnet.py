@@ -74,6 +74,7 @@ class Subnet(NeutronType):
             "string",
             "Address of the gateway; none: the first of the range; empty or ~: no gateway.",
             update_allowed=True,
+            empty="sent",
         ),
         "enable_dhcp": Property("boolean", "DHCP serves the range.", default=True, update_allowed=True),
         "allocation_pools": Property(
