@@ -29,6 +29,9 @@ class VolumeContext:
     def adapter(self, service: str, version: str, microversion: str | None = None) -> Adapter:
         return self._scripted.adapter(service)
 
+    def checkpoint(self) -> None:
+        """Never cancelled."""
+
     def shared(self, key: Json, make: typing.Callable[[], Json], max_age: float, **_: object) -> Json:
         return make()
 
