@@ -29,6 +29,7 @@ from ...sealing.sealer import Sealer
 from ...sealing.stored import in_clear, metadata_in_clear
 from ...shapes import Json
 from .claimed_writes import StepDatabase
+from .computing import Computing
 from .endpoints import KEPT, Endpoints
 from .nested import NestedStackOperations
 from .outcomes import QUOTA_WAIT
@@ -61,6 +62,7 @@ class StepServices:
     trusts: TrustProvider = NO_TRUSTS
     endpoints: Endpoints = field(default_factory=Endpoints)
     shared: SharedReads = field(default_factory=SharedReads)
+    computing: Computing = field(default_factory=Computing)
     software: SoftwareLimits = SoftwareLimits()
     quota_wait: float = QUOTA_WAIT
 

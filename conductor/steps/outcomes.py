@@ -4,7 +4,7 @@ import logging
 import typing
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ...db.ids import WaitsOn
 from ...db.rows import FailureCause, OrphanedCreate, Outcome, Resource
@@ -17,6 +17,7 @@ from ...resources.errors import OverQuota, PermanentError, RetryableError, StepE
 from ...resources.nested.base import ChildFailed
 from ...resources.steps import Park, Poll
 from ...shapes import Json, JsonMap
+from .computing import Computing
 from .results import StepResult
 from .secrets import Secrets
 
@@ -41,6 +42,7 @@ class Outcomes:
 
     :ivar secrets: values that were unsealed for the attempt; no text of its results holds one of them.
     :ivar quota_wait: seconds for which a quota is waited for; 0: it is not waited for.
+    :ivar computing: the turns of steps that compute much.
     """
 
     claim: Claim
@@ -48,6 +50,7 @@ class Outcomes:
     clock: Callable[[], float]
     secrets: Secrets
     quota_wait: float = QUOTA_WAIT
+    computing: Computing = field(default_factory=Computing)
 
     @property
     def _observes(self) -> bool:
@@ -308,8 +311,11 @@ class Outcomes:
     def _retries_permanent(self) -> bool:
         return TaskDefinition.from_json(self.claim.task.definition).retries_permanent
 
-    def failed(self, error: Exception) -> StepResult:
-        """Fail the task; a cleanup that no user would see is retried as long as it has retries left."""
+    def failed(self, error: Exception, kept: JsonMap | None = None) -> StepResult:
+        """Fail the task; a cleanup that no user would see is retried as long as it has retries left.
+
+        :param kept: columns of what the action has made.
+        """
         if self._retries_permanent and self.claim.task.retries_left > 0:
             return self.retry(RetryableError(str(error)))
         kind = error.kind if isinstance(error, PermanentError) else _kind(error)
@@ -318,7 +324,7 @@ class Outcomes:
         cause = FailureCause(*map(self.secrets.redact, (str(error), kind, path)))
         reason = str(cause)
         event = self._event(Status.FAILED, reason, self.claim.resource.physical_id)
-        changes = {**self._status_columns(Status.FAILED, reason), "progress": None}
+        changes = {**(kept or {}), **self._status_columns(Status.FAILED, reason), "progress": None}
         if self.claim.task.kind == TaskKind.OBSERVE and isinstance(error, PermanentError):
             return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes, event=event))
         if self._observes:

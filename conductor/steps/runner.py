@@ -24,6 +24,7 @@ from ...sealing.sealer import SealError
 from ...shapes import Json
 from ...template.errors import TemplateError
 from .children import StepChildren
+from .computing import NoTurn
 from .context import RunningStepContext, StepServices
 from .kinds.table import KINDS
 from .orphaned_create import orphaned_create
@@ -69,7 +70,8 @@ class StepRunner(Steps):
 
     def _outcomes(self, claim: Claim, who: Claimant) -> Outcomes:
         secrets = Secrets(self._services.sealer.of_stack(claim.project_id, claim.root_id))
-        return Outcomes(claim, who, self._services.clock, secrets, self._services.quota_wait)
+        services = self._services
+        return Outcomes(claim, who, services.clock, secrets, services.quota_wait, services.computing)
 
     def _context(self, outcomes: Outcomes, stop: threading.Event) -> RunningStepContext:
         claim = outcomes.claim
@@ -94,6 +96,8 @@ class StepRunner(Steps):
             return outcomes.refused(error)
         except (StepError, PropertyError, TemplateError, SealError, UnknownType) as error:
             return outcomes.failed(error)
+        except NoTurn as error:
+            return StepResult(claim, None, poll_after=error.after, progress=progress)
         except (Unavailable, HelperUnavailable, MemoryError) as error:
             # Not the resource's failure: its step is done again, under the same claim and key.  Timeouts
             # end a step that never gets as much memory as it wants.

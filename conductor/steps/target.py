@@ -21,6 +21,7 @@ from ...template.budget import Budget
 from ...template.drift import DriftPolicy
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, is_node, members, partial
+from .computing import Computing
 from .secrets import ClaimLookup, SealedLookup, Secrets
 from .stored_values import (
     changed_properties,
@@ -32,15 +33,18 @@ from .stored_values import (
 )
 
 LOG = logging.getLogger(__name__)
+MOST_STORED = 2 * 1024 * 1024
+"""Bytes of an attribute's value as JSON.  It is stored, read by each step that refers to it, and shown."""
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
 """Kinds of tasks that give a resource new properties; all others work with the ones it has."""
 
 
 def make_target(
-    claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets
+    claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets, computing: Computing
 ) -> tuple[ResourceView, dict[str, Json]]:
     """Return the resource as the step sees it, and the columns with the properties that it was given.
 
+    :raises NoTurn: its properties take long to compute, and others are first.
     :raises PropertyError: a value is wrong.
     :raises PermanentError: the resource refers to another one that is gone.
     """
@@ -48,12 +52,12 @@ def make_target(
     giving = _gives_properties(claim)
     before_definition = TaskDefinition.from_json(resource.definition)
     is_new = giving and claim.task.kind == TaskKind.CREATE
-    before = {} if is_new else _readable_before(claim, plugin, secrets)
+    before = {} if is_new else _readable_before(claim, plugin, secrets, computing)
     stored: dict[str, Json] = {}
     properties = before
     metadata = None
     if giving:
-        sealed, properties = _resolved(definition, claim, plugin, secrets)
+        sealed, properties = _resolved(definition, claim, plugin, secrets, computing)
         if definition.external_id is None:
             plugin.validate(properties)
         needed = sorted({source.id for source in claim.inputs.values()})
@@ -164,13 +168,13 @@ def _adopted_metadata(metadata: Json, definition: TaskDefinition, claim: Claim, 
     return metadata_column(metadata, secrets)
 
 
-def _readable_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
+def _readable_before(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing) -> JsonMap:
     """Return the properties that were last given to the type.
 
     A deletion continues without those that a lost key has sealed: else nobody could delete the stack.
     """
     try:
-        return properties_before(claim, plugin, secrets)
+        return properties_before(claim, plugin, secrets, computing)
     except SealError as error:
         if claim.task.kind not in DELETING:
             raise
@@ -182,7 +186,7 @@ def _readable_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> Js
     return resolve_stored(plugin.properties_schema, values)
 
 
-def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
+def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing) -> JsonMap:
     """Return the properties that were last given to the type.
 
     A creation of which nothing was stored may have made something all the same.  Its properties follow from
@@ -192,7 +196,7 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> J
     if resource.properties is None and claim.task.kind in DELETING:
         begun_with = TaskDefinition.from_json(resource.definition)
         try:
-            return _resolved(begun_with, claim, plugin, secrets)[1]
+            return _resolved(begun_with, claim, plugin, secrets, computing)[1]
         except (PermanentError, PropertyError, TemplateError):
             if resource.physical_id is None:
                 raise
@@ -203,14 +207,23 @@ def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets) -> J
 
 
 def _resolved(
-    definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets
+    definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing
 ) -> tuple[Json, JsonMap]:
     """Return the properties as they are stored, and as they are given to the type.
 
     A thing that the template names by ``external_id`` is there already, so none of them is required.
     """
+
+    def compute(budget: Budget) -> tuple[Json, JsonMap]:
+        return _evaluated(definition, claim, plugin, secrets, budget)
+
+    return computing.result_of(claim.project_id, compute)
+
+
+def _evaluated(
+    definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets, budget: Budget
+) -> tuple[Json, JsonMap]:
     properties = definition.properties
-    budget = Budget()
     sealed = partial(properties, SealedLookup(claim), budget)
     secret = {name for name, value in members(sealed).items() if is_deferred(value)}
     values = evaluate(properties, ClaimLookup(claim, secrets), budget)
@@ -236,12 +249,12 @@ def _note_secrets(sealed: Json, value: Json, secrets: Secrets) -> None:
         secrets.add(value)
 
 
-def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets) -> bool:
+def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing) -> bool:
     """Return whether the creation failed before its type was called: a reference fails."""
     if claim.resource.properties is not None or claim.resource.physical_id is not None:
         return False
     try:
-        properties_before(claim, plugin, secrets)
+        properties_before(claim, plugin, secrets, computing)
     except (PermanentError, PropertyError, TemplateError):
         return True
     return False
@@ -258,13 +271,22 @@ def _key(claim: Claim) -> str:
     return task_key(claim.task.id)
 
 
-def check_storable(subject: str, value: Json) -> None:
+class TooLarge(PermanentError):
+    """The value of an attribute is too large to be stored."""
+
+    def __init__(self, name: str, size: int) -> None:
+        text = f"the attribute {name} has {size} bytes as JSON; the limit of a stored attribute is"
+        super().__init__(f"{text} {MOST_STORED}")
+
+
+def check_storable(subject: str, value: Json) -> int:
     """Check that a value can be stored, for a plugin's bug would break the transaction otherwise.
 
+    :return: its bytes as JSON.
     :raises PermanentError: the value is no JSON.
     """
     try:
-        json.dumps(value, allow_nan=False)
+        return len(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise PermanentError(
             f"the resource type returned {subject} that cannot be stored: {error}"
@@ -286,11 +308,17 @@ def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: S
 def kept_values(
     plugin: ResourceType, target: ResourceView, context: StepContext, secrets: Secrets
 ) -> dict[str, Json]:
-    """Return the columns for values that others may refer to, with their secrets sealed."""
+    """Return the columns for values that others may refer to, with their secrets sealed.
+
+    :raises TooLarge: one of them is too large: the template, or a service, decides how large they are.
+    """
     values = dict(plugin.attribute_values(target))
     if COLLECT_CONFIG in plugin.attributes_schema:
         values.update(guest_attributes(plugin, target, context))
-    check_storable("attributes", values)
+    if check_storable("attributes", values) > MOST_STORED:
+        for name, value in values.items():
+            if (size := check_storable(name, value)) > MOST_STORED:
+                raise TooLarge(name, size)
     reference = plugin.reference_id(target)
     check_storable("a reference", reference)
     return value_columns(plugin, values, reference, secrets)

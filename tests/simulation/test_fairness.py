@@ -5,7 +5,10 @@ import pathlib
 import pytest
 from simulation.helpers import ended, on, template
 from simulation.world import World
+from stoker.conductor.steps import computing, target
+from stoker.conductor.steps.computing import SMALL
 from stoker.db.rows import Stack
+from stoker.db.states import Status
 from stoker.planning.requests import CreateRequest, Goal
 
 THREADS = 8
@@ -86,3 +89,47 @@ def test_one_project_alone_has_all_threads_but_a_quarter(world: World) -> None:
     [conductor] = world.conductors.values()
     conductor.run_once()
     assert THREADS * 3 // 4 <= conductor.loop.busy < THREADS + 4
+
+
+def value(content: object) -> dict[str, object]:
+    return {"type": "OS::Heat::Value", "properties": {"value": content}}
+
+
+def plain(**resources: object) -> dict[str, object]:
+    return {"heat_template_version": "2021-04-16", "resources": resources}
+
+
+def repeated(source: str) -> dict[str, object]:
+    items = {"get_attr": [source, "value"]}
+    return {"repeat": {"for_each": {"%a%": items, "%b%": items}, "template": "%a%-%b%"}}
+
+
+def test_a_project_that_computes_much_waits_and_completes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(computing, "BURST", 0)
+    monkeypatch.setattr(computing, "RATE", 4 * SMALL.bytes)
+    lists = [f"item{number}" for number in range(100)]
+    large = {"a": value(lists), **{f"r{number}": value(repeated("a")) for number in range(12)}}
+    goal = Goal(plain(**large))
+    stack = world.operations.create(CreateRequest("hog", "large", goal))
+    began = world.clock.now
+    assert not world.settle(lambda: ended(world, stack), within=3)
+    small = world.operations.create(CreateRequest("other", "small", Goal(template(a={}))))
+    assert world.settle(lambda: ended(world, small), within=5)
+    assert not ended(world, stack)
+    assert world.settle(lambda: ended(world, stack), within=300)
+    assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
+    assert world.clock.now > began + 10, "it had to wait"
+
+
+def test_an_attribute_that_is_too_large_fails_its_resource(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, "MOST_STORED", 1000)
+    goal = Goal(plain(a=value("x" * 100), b=value(["x" * 50] * 20)))
+    stack = world.operations.create(CreateRequest("p", "s", goal))
+    assert world.settle(lambda: ended(world, stack), within=100)
+    reason = world.stack(stack.id).reason
+    assert "resources.b: the attribute value has 1080 bytes as JSON" in reason
+    assert "the limit of a stored attribute is 1000" in reason

@@ -24,6 +24,7 @@ from stoker.conductor.event_queues import Post, SendFailed
 from stoker.conductor.lookout import ANNOUNCE_EVERY, STIR_EVERY, Lookout
 from stoker.conductor.scheduler import Duty, DutyPolicy
 from stoker.conductor.steps.claimed_writes import StepDatabase
+from stoker.conductor.steps.computing import Computing
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.runner import StepRunner
 from stoker.conductor.timetable import Cadence, Timetable
@@ -285,6 +286,7 @@ class SimConductor:
                 addresses=SignalAddresses("http://sim", b"key"),
                 sealer=world.sealer,
                 nested=world.nesting,
+                computing=Computing(world.clock),
             ),
         )
         self.loop = WorkLoop(

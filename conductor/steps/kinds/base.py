@@ -23,7 +23,7 @@ from ....template.residual import evaluate, holds_secret, partial
 from ..outcomes import Outcomes
 from ..results import StepResult
 from ..secrets import ClaimLookup, SealedLookup
-from ..target import GIVEN, kept_data, kept_values, make_target
+from ..target import GIVEN, TooLarge, kept_data, kept_values, make_target
 
 LOG = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class TaskStep:
         """
         ended = self.settle()
         if ended is None:
-            self.target, self.stored = make_target(self.claim, self.plugin, self.definition, self.secrets)
+            self.target, self.stored = self._make_target()
             ended = self.prepare()
         if ended is not None:
             return ended
@@ -91,6 +91,9 @@ class TaskStep:
             # The resource is as it was: the task is polled again, and nothing is written.
             return StepResult(self.claim, None, poll_after=step.after, progress=step.progress)
         return self.finish(step)
+
+    def _make_target(self) -> tuple[ResourceView, dict[str, Json]]:
+        return make_target(self.claim, self.plugin, self.definition, self.secrets, self.outcomes.computing)
 
     def _read_imported(self) -> None:
         """Read what an import has taken over unread, before the first action on it but its deletion.
@@ -121,7 +124,7 @@ class TaskStep:
         """
         if self.progress is None or not self.has_cancel(self.claim, self._registry):
             return
-        self.target, _ = make_target(self.claim, self.plugin, self.definition, self.secrets)
+        self.target, _ = self._make_target()
         try:
             self.plugin.handle_cancel(self.target, self.progress, self.context)
         except (StepError, Unavailable) as error:
@@ -185,7 +188,10 @@ class TaskStep:
 
     def complete(self, changes: JsonMap) -> StepResult:
         """Make the result of an action that has ended well, with the values that others refer to."""
-        values = kept_values(self.plugin, self.target, self.context, self.secrets)
+        try:
+            values = kept_values(self.plugin, self.target, self.context, self.secrets)
+        except TooLarge as error:  # What was made stays the resource's, or nobody would delete it.
+            return self.outcomes.failed(error, changes)
         return self.outcomes.done({**changes, **values}, self.target.physical_id, self.reason)
 
     def find_created(self) -> None:

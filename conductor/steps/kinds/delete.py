@@ -19,7 +19,9 @@ class DeleteStep(TaskStep):
 
     def settle(self) -> StepResult | None:
         """Remove only the row, where the template retains the thing, or nothing was ever made."""
-        if self.definition.retain or never_made(self.claim, self.plugin, self.secrets):
+        if self.definition.retain or never_made(
+            self.claim, self.plugin, self.secrets, self.outcomes.computing
+        ):
             return self.outcomes.deleted()
         return None
 
