@@ -33,6 +33,7 @@ from ..planning.template_check import (
     check_types,
     without_unavailable,
 )
+from ..resources.nested.base import NestedType
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer
 from ..sealing.stored import StoredLookup
@@ -198,7 +199,11 @@ class _StackCompiler:
                 plan = with_requested_attributes(plan, types)
             if plan.outputs:
                 plan = replace(plan, refreshed=refreshed_for(plan.outputs.values(), types))
-            implied = {name: plugin.implied_dependencies for name, plugin in types.items()}
-            if len(implied) < 2 or not any(implied.values()):  # One alone depends on nothing.
+            if len(types) < 2:  # One alone depends on nothing.
                 return plan
-            return with_implied_dependencies(plan, implied, self.budget)
+            implied = {name: plugin.implied_dependencies for name, plugin in types.items()}
+            nested = {name for name, plugin in types.items() if isinstance(plugin, NestedType)}
+            if not nested and not any(implied.values()):
+                return plan
+            below = self.registry.implied_dependencies if nested else ()
+            return with_implied_dependencies(plan, implied, self.budget, nested, below)

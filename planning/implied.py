@@ -6,7 +6,7 @@ them like dependencies of ``depends_on``.
 
 import graphlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..resources.implied import EACH, ImpliedDependency, Names
@@ -22,12 +22,18 @@ _EDGE = 5
 
 
 def with_implied_dependencies(
-    plan: CompiledTemplate, declared: Mapping[str, Sequence[ImpliedDependency]], budget: Budget
+    plan: CompiledTemplate,
+    declared: Mapping[str, Sequence[ImpliedDependency]],
+    budget: Budget,
+    nested: Collection[str] = (),
+    inside: Sequence[ImpliedDependency] = (),
 ) -> CompiledTemplate:
     """Return the template with the dependencies that its resource types imply, in the order they need.
 
     :param declared: the declarations of each resource's type, by the resource's name.
     :param budget: the budget of the request; a few resources in common imply very many dependencies.
+    :param nested: names of the resources that are nested stacks.
+    :param inside: the declarations of all types that a nested stack may have.
     :raises CircularDependency: resources would wait for each other in a circle.
     """
     index = _Index(plan.resources, budget)
@@ -39,9 +45,19 @@ def with_implied_dependencies(
             }
         if required := required - {name, *definition.requires}:
             dependencies[name] = required
+    needs = {name: {*item.requires, *dependencies.get(name, ())} for name, item in plan.resources.items()}
+    if nested:
+        followers = _Followers(needs, budget)
+        for name in (name for name in plan.resources if name in nested):
+            with charged_at("resources", name):
+                mentioned = index.find_mentioned(plan.resources[name], inside) - needs[name]
+                # What waits for the nested stack itself cannot come before it.
+                if mentioned and (required := mentioned - followers.of(name)):
+                    dependencies.setdefault(name, set()).update(required)
+                    needs[name] |= required
+                    followers.add(name, required)
     if not dependencies:
         return plan
-    needs = {name: {*item.requires, *dependencies.get(name, ())} for name, item in plan.resources.items()}
     return replace(
         plan,
         resources={
@@ -49,6 +65,33 @@ def with_implied_dependencies(
             for name in _in_order(needs, dependencies)
         },
     )
+
+
+class _Followers:
+    """The resources that come after each resource."""
+
+    def __init__(self, needs: Mapping[str, set[str]], budget: Budget) -> None:
+        self._budget = budget
+        self._next: dict[str, list[str]] = {}
+        for name, required in needs.items():
+            self.add(name, required)
+
+    def add(self, name: str, required: Iterable[str]) -> None:
+        """Let a resource come after others."""
+        for required_name in required:
+            self._next.setdefault(required_name, []).append(name)
+
+    def of(self, name: str) -> set[str]:
+        """Return a resource and all that come after it."""
+        reached = {name}
+        unread = [name]
+        while unread:
+            followers = self._next.get(unread.pop(), ())
+            self._budget.step(1 + len(followers))
+            more = [other for other in followers if other not in reached]
+            reached.update(more)
+            unread += more
+        return reached
 
 
 def _in_order(needs: Mapping[str, set[str]], implied: Mapping[str, set[str]]) -> list[str]:
@@ -99,6 +142,39 @@ class _Index:
         self._budget.step(len(names) * _EDGE)
         return names
 
+    def find_mentioned(self, definition: ResourceDefinition, inside: Sequence[ImpliedDependency]) -> set[str]:
+        """Return the names of the resources for which something inside of a nested stack may have to wait.
+
+        What it has is not looked at: a value in its properties may become any property of its resources.
+        """
+        mentions = {
+            identity: value
+            for value in _all_values(definition.properties, self._budget)
+            if (identity := _identity(value)) is not None
+        }
+        names: set[str] = set()
+        for declared in inside:
+            if declared.type in self._by_type:
+                naming = self._by_identity(declared)
+                identities = self._mentioned(mentions, declared)
+                self._budget.step(1 + len(identities))
+                names |= {name for identity in identities for name in naming.get(identity, ())}
+        self._budget.step(len(names) * _EDGE)
+        return names
+
+    def _mentioned(self, mentions: Mapping[str, Json], declared: ImpliedDependency) -> set[str]:
+        """Return the identities to which the values lead.
+
+        The path may begin inside of the nested stack and end at a value, or continue from a resource that a
+        value refers to.
+        """
+        _, *further = declared.own_path
+        identities = set(mentions)
+        for value in mentions.values() if further else ():
+            if is_node(value) and value[FN] == "get_resource" and value[ARGS][0] in self._resources:
+                identities |= self._identities(self._resources[value[ARGS][0]], tuple(further))
+        return identities
+
     def _by_identity(self, declared: ImpliedDependency) -> Mapping[str, list[str]]:
         place = (declared.type, declared.theirs)
         if place not in self._naming:
@@ -136,6 +212,23 @@ def _values(tree: Json, properties: tuple[Names, ...]) -> Iterator[Json]:
         inside = [members(tree)[name] for name in names if name in members(tree)]
     for value in inside:
         yield from _values(value, tuple(further))
+
+
+def _all_values(tree: Json, budget: Budget) -> Iterator[Json]:
+    """Yield all parts of a tree that can name something: texts, numbers and functions."""
+    stack = [tree]
+    while stack:
+        value = stack.pop()
+        budget.step()
+        if is_node(value):
+            yield value
+            stack += value[ARGS]
+        elif isinstance(value, Mapping):
+            stack += value.values()
+        elif isinstance(value, list):
+            stack += value
+        elif value is not None:
+            yield value
 
 
 def _identity(value: Json) -> str | None:

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import importlib.metadata
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from stevedore import ExtensionManager
 
@@ -25,6 +25,7 @@ from ..template.operator_environment import OperatorEnvironment
 from ..template.residual import Lookup, evaluate, is_deferred, is_failing, members, references
 from .errors import AbsentType, UnknownType
 from .heat_types import HEAT_TYPES, absent, advice
+from .implied import ImpliedDependency
 from .nested.base import NestedType
 from .nested.provider import ProviderTemplate
 from .plugin import NOT_KNOWN, ResourceType
@@ -168,6 +169,13 @@ class ResourceRegistry:
     def listed(self) -> "Mapping[str, ResourceType]":
         """Return the types whose things a service lists, by name: their drift is observed."""
         return {name: item for name, item in self._types.items() if item.collection() is not None}
+
+    @functools.cached_property
+    def implied_dependencies(self) -> Sequence[ImpliedDependency]:
+        """Return the implied dependencies that any type declares, each once."""
+        return list(
+            dict.fromkeys(each for item in self._types.values() for each in item.implied_dependencies)
+        )
 
     def __contains__(self, name: object) -> bool:
         return name in self._types

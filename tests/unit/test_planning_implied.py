@@ -18,6 +18,7 @@ from stoker.planning.implied import with_implied_dependencies
 from stoker.planning.plan import Plan, TraversalScope, plan_create, plan_delete
 from stoker.planning.requests import Goal
 from stoker.planning.update import RegisteredTypeFacts, UpdatePlanner
+from stoker.resources.heat.resource_group import ResourceGroup
 from stoker.resources.implied import ImpliedDependency
 from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
@@ -74,6 +75,7 @@ TYPES: dict[str, type[ResourceType]] = {
     "Router": Router,
     "Interface": Thing,
     "Floating": Floating,
+    "OS::Heat::ResourceGroup": ResourceGroup,
 }
 REGISTRY = ResourceRegistry(TYPES)
 SEALER = Sealer(["A" * 86 + "=="]).of_stack("p", "r")
@@ -197,10 +199,55 @@ CASES = [
         "a: {type: My::Subnet, properties: {network: x}}\n"
         "b: {type: Subnet, properties: {network: x}}\n"
         "port: {type: Port, properties: {network: x}}",
-        "port: a b",
+        "port: a b\nb: a",
         environment={
             "resource_registry": {"My::Subnet": "Subnet", "resources": {"b": {"Subnet": "subnet.yaml"}}}
         },
+    ),
+    Case(
+        "a nested stack that gets a network waits for its subnets and for the ways to it",
+        NET
+        + """
+        out: {type: Net}
+        r: {type: Router, properties: {gateway: {network: {get_resource: out}}}}
+        way: {type: Interface, properties: {router: {get_resource: r}, subnet: {get_resource: a}}}
+        n: {type: subnet.yaml, properties: {network: {get_resource: net}}}
+        m: {type: subnet.yaml, properties: {network: {get_resource: out}}}
+        o: {type: subnet.yaml, properties: {network: elsewhere}}
+        """.replace("\n        ", "\n"),
+        "n: a b way\nm: r",
+    ),
+    Case(
+        "a nested stack that gets a port waits for the ways to its network",
+        NET
+        + """
+        way: {type: Interface, properties: {subnet: {get_resource: a}}}
+        port: {type: Port, properties: {network: {get_resource: net}}}
+        n: {type: subnet.yaml, properties: {network: {get_resource: port}}}
+        """.replace("\n        ", "\n"),
+        "port: a b\nn: way",
+    ),
+    Case(
+        "a group whose members get a network, anywhere in their properties",
+        NET
+        + """
+        g:
+          type: OS::Heat::ResourceGroup
+          properties:
+            resource_def: {type: Port, properties: {value: {list_join: ["", ["x", {get_resource: net}]]}}}
+        """.replace("\n        ", "\n"),
+        "g: a b",
+    ),
+    Case(
+        "a nested stack does not wait for what waits for it",
+        """
+        net: {type: Net}
+        n: {type: subnet.yaml, properties: {network: {get_resource: net}}}
+        a: {type: Subnet, properties: {network: {get_resource: net}, value: {get_resource: n}}}
+        b: {type: Subnet, properties: {network: {get_resource: net}}, depends_on: a}
+        c: {type: Subnet, properties: {network: {get_resource: net}}}
+        """.replace("\n        ", "\n"),
+        "n: c",
     ),
     Case(
         "what the template says already",
