@@ -12,6 +12,7 @@ from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
 from ..sealing.stored import StoredLookup
 from ..shapes import Json, JsonMap
+from ..template.budget import Budget
 from ..template.compile import Identity
 from ..template.environment import (
     Environment,
@@ -19,7 +20,7 @@ from ..template.environment import (
     nested_environment,
     parse_environment,
 )
-from ..template.errors import TemplateError
+from ..template.errors import LimitExceeded, TemplateError
 from ..template.language import ResourceDefinition
 from ..template.residual import evaluate
 from .context import Compiled, EngineContext
@@ -91,11 +92,14 @@ def compile_previewed_child(
     preview: UpdatePreview,
     parent: Compiled,
     identity: Identity,
+    work: Budget,
 ) -> Compiled | None:
     """Compile the child of a resource as it would be after an update.
 
     :param preview: preview of the parent.
+    :param work: budget of all that is compiled for the preview.
     :returns: None: the child depends on values which are not known before the update.
+    :raises LimitExceeded: the preview takes too much work.
     """
     plugin = context.registry.get(definition.type)
     if not isinstance(plugin, NestedType) or not plugin.previewable:
@@ -115,6 +119,9 @@ def compile_previewed_child(
             environment=opened_environment(context, parent.environment, parent.files, parent.sealer.open),
             files=parent.files,
         )
+        child_goal = replace(child_goal, budget=work)
         return context.compiler.compile(child_goal, identity, parent.sealer, tree=False)
+    except LimitExceeded:
+        raise
     except TemplateError:
         return None

@@ -27,6 +27,7 @@ from ..template.compile import Identity, Limits
 from ..template.language import CompiledTemplate
 from .quotas import Quotas, SoftwareLimits
 from .signal_limits import SignalLimits
+from .tree_budget import TreeLimits
 
 LOG = logging.getLogger(__name__)
 BATCH = 16
@@ -150,6 +151,7 @@ class EngineSettings:
     :ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
     :ivar max_snapshots: snapshots that one stack may have; 0: no limit.
     :ivar quotas: quotas of projects; None: projects have none.
+    :ivar tree: limits of what a request reads of a tree of stacks.
     """
 
     shard_count: int
@@ -160,6 +162,7 @@ class EngineSettings:
     quotas: Quotas | None = None
     software: SoftwareLimits = SoftwareLimits()
     signals: SignalLimits = SignalLimits()
+    tree: TreeLimits = TreeLimits()
 
 
 @dataclass(frozen=True)

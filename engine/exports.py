@@ -10,11 +10,13 @@ from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status
 from ..sealing.stored import InClear, Masked
 from ..shapes import Json
+from ..template.budget import json_size
 from .actions import start_delete
 from .context import EngineContext, Started, announce_started
 from .errors import ActionInProgress
 from .parent_resource import living_child
 from .start import running_of
+from .tree_budget import TreeBudget
 
 Shown = InClear | Masked
 """A way to show stored values: opened, or masked."""
@@ -32,6 +34,7 @@ class Exports:
         Its snapshots, which the document does not contain, are deleted as with every stack.
 
         :raises ActionInProgress: an action is in progress: the document would miss the resources it creates.
+        :raises LimitExceeded: the tree of stacks is too large for a document; it stays as it is.
         """
         timeout = self._context.timeout(stack.timeout_mins)
         document, started = self._context.database.write(lambda conn: self._abandon(conn, stack.id, timeout))
@@ -56,24 +59,53 @@ class Exports:
         return document, [each for each in started if each is not None]
 
     def export(self, conn: Connection, stack: Stack) -> dict[str, Json]:
-        """Return Heat's document of a stack, as `adopt` takes it: with its secrets in clear."""
-        clear = InClear(self._context.sealer_of(stack).open)
-        keys = (stack.template_id, stack.environment_id, stack.files_id)
-        bodies = content.get_all(conn, keys)
-        rows = [row for row in resources.of_stack(conn, stack.id) if row.replaced_by is None]
-        return {
-            **_goal([bodies[key] for key in keys], stack.parameters, clear),
-            **_identity(stack),
-            "action": stack.action,
-            "status": stack.status,
-            "tags": list(stack.tags) or None,
-            "resources": {row.name: self._entry(conn, row, clear) for row in rows},
-        }
+        """Return Heat's document of a stack, as `adopt` takes it: with its secrets in clear.
 
-    def _entry(self, conn: Connection, row: Resource, clear: Shown) -> dict[str, Json]:
+        :raises LimitExceeded: the tree of stacks is too large for a document.
+        """
+        return _Document(conn, self._context).of_stack(stack)
+
+
+class _Document:
+    """Writes the document of one tree of stacks."""
+
+    def __init__(self, conn: Connection, context: EngineContext) -> None:
+        self._conn = conn
+        self._context = context
+        self._budget = TreeBudget(context.settings.tree)
+        self._contents: dict[ContentId, tuple[Json, int]] = {}
+
+    def of_stack(self, stack: Stack) -> dict[str, Json]:
+        """Return the part of a stack, with those of the stacks nested in it."""
+        clear = InClear(self._context.sealer_of(stack).open)
+        with self._budget.level():
+            keys = (stack.template_id, stack.environment_id, stack.files_id)
+            bodies = self._bodies(keys)
+            rows = [row for row in resources.of_stack(self._conn, stack.id) if row.replaced_by is None]
+            self._budget.take_rows(rows)
+            return {
+                **_goal(bodies, stack.parameters, clear),
+                **_identity(stack),
+                "action": stack.action,
+                "status": stack.status,
+                "tags": list(stack.tags) or None,
+                "resources": {row.name: self._entry(row, clear) for row in rows},
+            }
+
+    def _entry(self, row: Resource, clear: Shown) -> dict[str, Json]:
         entry = _resource(row, clear)
-        child = living_child(conn, row, self._context.registry)
-        return entry if child is None else {**entry, **self.export(conn, child)}
+        child = living_child(self._conn, row, self._context.registry)
+        return entry if child is None else {**entry, **self.of_stack(child)}
+
+    def _bodies(self, keys: Sequence[ContentId]) -> list[Json]:
+        """Return contents; each counts as often as it is written, for equal ones of nested stacks repeat."""
+        missing = [key for key in dict.fromkeys(keys) if key not in self._contents]
+        if missing:
+            bodies = content.get_all(self._conn, missing)
+            self._contents.update({key: (bodies[key], json_size(bodies[key])) for key in missing})
+        for key in keys:
+            self._budget.take_bytes(self._contents[key][1])
+        return [self._contents[key][0] for key in keys]
 
 
 def snapshot_document(

@@ -155,9 +155,12 @@ class NestedStacks:
             return family.child.id
         stack_id = child_id(nest.key)
         parent = family.parent
-        deepest = self._context.settings.limits.depth
-        if deepest and parent.depth + 1 > deepest:
-            raise PermanentError(f"stacks may be nested {deepest} levels deep", kind="StackValidationFailed")
+        deepest = self._context.settings.limits.deepest
+        if parent.depth + 1 > deepest:
+            raise PermanentError(
+                f"stacks may be nested {deepest} levels deep ([stacks] max_depth)",
+                kind="StackValidationFailed",
+            )
         identity = Identity(nest.child_name, stack_id, parent.project_id)
         compiled = self._compile(parent, nest, goal, identity, self._files(parent))
         entries = (adopted or {}).items()

@@ -17,6 +17,7 @@ from ..planning.preview import (
     preview_update,
 )
 from ..planning.requests import UpdateRequest
+from ..template.budget import Budget
 from ..template.compile import Identity
 from .children import compile_previewed_child
 from .context import Compiled, EngineContext
@@ -25,6 +26,7 @@ from .goals import compile_update, identity_of
 from .named_things import known_to_be_same
 from .parent_resource import living_child
 from .stack_state import check_updatable
+from .tree_budget import TreeBudget
 
 
 class Previews:
@@ -39,19 +41,32 @@ class Previews:
         :param nested: whether the changes in nested stacks are included.
         :raises TemplateError: the goal is wrong, or a value that is known by now does not fit.
         :raises NotUpdatable: the stack's state allows no update, or a property would change that never may.
+        :raises LimitExceeded: the tree of stacks is too large, or takes too much work.
         """
         check_updatable(stack)
         compiled = compile_update(self._context, stack, request)
         try:
-            return self._of_stack(compiled, stack, converge=request.converge, nested=nested)
+            preview = _TreePreview(self._context)
+            return preview.of_stack(compiled, stack, converge=request.converge, nested=nested)
         except Unchangeable as error:
             raise NotUpdatable(str(error)) from error
 
-    # -- inside ------------------------------------------------------------------------------------
 
-    def _of_stack(
+class _TreePreview:
+    """Reads the plan of one update, and those of the nested stacks, which share a budget."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._budget = TreeBudget(context.settings.tree)
+        self._work = Budget(context.settings.limits.budget)
+
+    def of_stack(
         self, compiled: Compiled, stack: Stack, *, converge: bool = False, nested: bool = True
     ) -> list[ResourceChange]:
+        """Return the changes of a stack.
+
+        :raises Unchangeable: the update would fail.
+        """
         child = self._context.database.read(
             lambda conn: PreviewedStack(
                 stack.id,
@@ -59,6 +74,7 @@ class Previews:
                 tasks.running_of_stack(conn, stack.id, lock=False),
             )
         )
+        self._budget.take_rows(child.rows)
         return self._read(compiled, child, converge=converge, nested=nested)
 
     def _read(
@@ -75,7 +91,8 @@ class Previews:
         )
         if not nested:
             return changes
-        return [replace(item, inside=self._nested(item, preview, compiled)) for item in changes]
+        with self._budget.level():
+            return [replace(item, inside=self._nested(item, preview, compiled)) for item in changes]
 
     def _nested(
         self, item: ResourceChange, preview: UpdatePreview, compiled: Compiled
@@ -91,7 +108,7 @@ class Previews:
         parent = compiled.identity
         name = f"{parent.stack_name}-{item.name}"
         identity = Identity(name, "", parent.project_id) if child is None else identity_of(child)
-        goal = compile_previewed_child(self._context, definition, preview, compiled, identity)
+        goal = compile_previewed_child(self._context, definition, preview, compiled, identity, self._work)
         changes = None if goal is None else self._of_child(child, goal)
         return [*deleted, NestedChanges(StackId(identity.stack_id), identity.stack_name, changes)]
 
@@ -99,18 +116,20 @@ class Previews:
         if child is None:
             return self._read(goal, PreviewedStack(StackId("")))
         try:
-            return self._of_stack(goal, child)
+            return self.of_stack(goal, child)
         except Unchangeable:
             return None
 
     def _deleted(self, stack: Stack) -> NestedChanges:
         rows = self._context.database.read(lambda conn: resources.of_stack(conn, stack.id))
+        self._budget.take_rows(rows)
         items = []
-        for row in rows:
-            if row.replaced_by is None:
-                child = self._child(row)
-                inside = () if child is None else [self._deleted(child)]
-                items.append(ResourceChange(row.name, ChangeKind.DELETED, row=row, inside=inside))
+        with self._budget.level():
+            for row in rows:
+                if row.replaced_by is None:
+                    child = self._child(row)
+                    inside = () if child is None else [self._deleted(child)]
+                    items.append(ResourceChange(row.name, ChangeKind.DELETED, row=row, inside=inside))
         return NestedChanges(stack.id, stack.name, items)
 
     def _child(self, row: Resource | None) -> Stack | None:

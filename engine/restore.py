@@ -15,6 +15,7 @@ from ..template.environment import with_entries
 from ..template.errors import TemplateError
 from ..template.formats import format_of, section_of
 from ..template.resource_settings import RESTORED, STOKER
+from .tree_budget import TreeBudget
 
 Inside = Callable[[Resource], Sequence[Resource]]
 """Returns the copies in the snapshot of a nested stack, by the copy of the resource that the stack is."""
@@ -25,11 +26,13 @@ class Restoring:
     """Turns the goal that a snapshot keeps into the goal of the restored stack.
 
     :ivar unseal: opens the token of a secret.
+    :ivar budget: budget of the whole tree.
     """
 
     registry: ResourceRegistry
     unseal: Callable[[str], Json]
     inside: Inside
+    budget: TreeBudget
 
     def goal(self, goal: Goal, copies: Sequence[Resource]) -> Goal:
         """Return the snapshot's goal, with the properties that the resources' types restore.
@@ -39,7 +42,7 @@ class Restoring:
 
         :param goal: the snapshot's goal, with the template as a dict.
         :param copies: the snapshot's copies of the resources.
-        :raises TemplateError: a type is not installed any more.
+        :raises TemplateError: a type is not installed any more, or the tree is too large.
         """
         template = copy.deepcopy(dict(typing.cast(dict[str, Json], goal.template)))
         form = format_of(template)
@@ -57,11 +60,14 @@ class Restoring:
     def _entries(self, copy_of: Resource) -> dict[str, Json]:
         """Return the environment's entries for the resources of a nested stack."""
         entries: dict[str, Json] = {}
-        for row in self.inside(copy_of):
-            if below := self._entries(row):
-                entries[row.name] = below
-            elif restored := self._restored(row):
-                entries[row.name] = {STOKER: {RESTORED: dict(restored)}}
+        rows = self.inside(copy_of)
+        self.budget.take_rows(rows)
+        with self.budget.level():
+            for row in rows:
+                if below := self._entries(row):
+                    entries[row.name] = below
+                elif restored := self._restored(row):
+                    entries[row.name] = {STOKER: {RESTORED: dict(restored)}}
         return entries
 
     def _restored(self, row: Resource) -> JsonMap:

@@ -17,6 +17,7 @@ from .goals import compile_for, compile_update, previous_goal, stored_goal
 from .parent_resource import child_snapshot_id
 from .restore import Restoring
 from .stack_state import current_goal
+from .tree_budget import TreeBudget
 
 TRIES = 20
 CANCELLED = "User cancelled operation"
@@ -138,7 +139,9 @@ class Updates:
         if (snapshot.action, snapshot.status) != ("CREATE", Status.COMPLETE):
             raise NotUpdatable("Restoring incomplete snapshot is not supported")
         copies = database.read(lambda conn: resources.copies(conn, stack.id, snapshot_id))
-        restoring = Restoring(self._context.registry, sealer.open, self._copies_inside)
+        restoring = Restoring(
+            self._context.registry, sealer.open, self._copies_inside, TreeBudget(self._context.settings.tree)
+        )
         goal = restoring.goal(stored_goal(self._context, stack, snapshot.goal), copies)
         timeout = self._context.timeout(stack.timeout_mins)
         return Change(

@@ -31,8 +31,6 @@ _HOLDERS = frozenset(
     {"template", "type", "properties", "resource", "resource_def", "resource_properties", "resources"}
 )
 """Keys in the properties of nested types under which a template, or the name of one, may be."""
-DEEPEST = 20
-"""Levels of templates inside of texts that are searched where nested stacks may be as deep as they like."""
 
 
 def with_environment(
@@ -72,7 +70,7 @@ def _hide(environment: Environment, goal: Goal, template: JsonMap, limits: Limit
     budget = goal.budget or Budget(limits.budget)
     most = limits.template_bytes
     try:
-        names = hidden_names(documents, depth=limits.depth or DEEPEST, max_bytes=most, budget=budget)
+        names = hidden_names(documents, depth=limits.deepest, max_bytes=most, budget=budget)
     except LimitExceeded as error:
         raise LimitExceeded(error.message, ("files",)) from error
     return hiding(environment, names) if names else environment

@@ -226,7 +226,8 @@ class TemplateTree:
     def _check_count(self, count: int) -> None:
         if self.limits.resources and count > self.limits.resources:
             raise LimitExceeded(
-                f"the stack and those inside of it have more than {self.limits.resources} resources",
+                f"the stack and those inside of it have more than {self.limits.resources} resources "
+                "([stacks] max_resources)",
                 ["resources"],
             )
 
@@ -249,8 +250,9 @@ class TemplateTree:
         :param uses: attributes of the child that its parent's template uses.
         :returns: the child; None: nothing is known of it yet.
         """
-        if self.limits.depth and place.depth > self.limits.depth:
-            raise LimitExceeded(f"stacks may be nested {self.limits.depth} levels deep")
+        if place.depth > self.limits.deepest:
+            deepest = self.limits.deepest
+            raise LimitExceeded(f"stacks may be nested {deepest} levels deep ([stacks] max_depth)")
         goal = self._goal(definition, plugin)
         if goal is None:
             return None

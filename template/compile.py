@@ -51,13 +51,17 @@ MAX_NAME = 255
 """Characters of a resource's name, as many as Heat stores."""
 
 
+MOST_LEVELS = 50
+"""Levels of nested stacks, also where nothing else limits them: whatever follows them counts to it."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """Limits above which a template is refused; 0 means no limit.
 
     :ivar template_bytes: bytes of the template's text.
     :ivar resources: resources of one stack.
-    :ivar depth: levels of nested stacks.
+    :ivar depth: levels of nested stacks; 0: MOST_LEVELS, which no other limit exceeds.
     :ivar budget: the limits of one request's cost.
     """
 
@@ -65,6 +69,11 @@ class Limits:
     resources: int = 10_000
     depth: int = 5
     budget: BudgetLimits = BudgetLimits()
+
+    @property
+    def deepest(self) -> int:
+        """Return the levels of nested stacks that a tree may have."""
+        return min(self.depth or MOST_LEVELS, MOST_LEVELS)
 
 
 @dataclass(frozen=True)
@@ -194,7 +203,8 @@ def _compiled(
     bodies = section(template, "resources")
     if limits.resources and len(bodies) > limits.resources:
         raise LimitExceeded(
-            f"{len(bodies)} resources are above the limit of {limits.resources}", ["resources"]
+            f"{len(bodies)} resources are above the limit of {limits.resources} ([stacks] max_resources)",
+            ["resources"],
         )
     for name in bodies.keys() & parameters.keys():  # As in Heat: Ref finds both by their names.
         text = f"Duplicate names {{'{name}'}}: a parameter has this name, too"

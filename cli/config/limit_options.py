@@ -16,7 +16,27 @@ STACK_LIMITS = [
         min=0,
         help="Maximum number of resources of a stack with all stacks nested in it; 0: no limit.",
     ),
-    cfg.IntOpt("max_depth", default=5, min=0, help="Maximum number of levels of nested stacks; 0: no limit."),
+    cfg.IntOpt(
+        "max_depth",
+        default=5,
+        min=0,
+        help="Maximum number of levels of nested stacks; 0, or more than 50: 50.",
+    ),
+    cfg.IntOpt(
+        "max_tree_rows",
+        default=100000,
+        min=0,
+        help="Maximum number of resources of a stack and those nested in it that one request reads: for an "
+        "export, to abandon or restore a stack, for a preview of an update. A request for more is refused "
+        "with 400; 0: no limit.",
+    ),
+    cfg.IntOpt(
+        "max_tree_bytes",
+        default=67108864,
+        min=0,
+        help="Maximum size in bytes of the goals and values that such a request reads. In an export, each "
+        "nested stack repeats the files of the stack. A request for more is refused with 400; 0: no limit.",
+    ),
     cfg.IntOpt(
         "max_compile_steps",
         default=_DEFAULT.steps,

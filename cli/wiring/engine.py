@@ -6,6 +6,7 @@ from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
 from ...engine.nested_stacks import NestedStacks
 from ...engine.template_urls import TemplateFetcher
+from ...engine.tree_budget import TreeLimits
 from ...keystone.delegated_auth import NO_TRUSTS
 from ...keystone.delegations import Delegations
 from ...planning.plan import Defaults
@@ -65,4 +66,5 @@ def engine_settings(conf: cfg.ConfigOpts, shard_count: int) -> EngineSettings:
         quotas=quotas(conf),
         software=software_limits(conf),
         signals=signal_limits(conf),
+        tree=TreeLimits(section.max_tree_rows, section.max_tree_bytes),
     )

@@ -114,19 +114,20 @@ def read(conn: Connection, stack_id: StackId, *, deepest: int, most: int) -> Gra
     :param deepest: depth, counted from the root, of the last level whose resources are read.
     :param most: resources that are read at most; those of outer stacks come first.
     """
-    stacks = _stacks(conn, stack_id, deepest)
+    stacks = _stacks(conn, stack_id, deepest, most + 1)
     rows = _resources(conn, stack_id, deepest, most + 1)
     busy = any(stack.status == Status.IN_PROGRESS for stack in stacks)
     tasks = _tasks(conn, stack_id, deepest) if busy else []
     return Graph(stacks, rows[:most], tasks, is_cut=len(rows) > most)
 
 
-def _stacks(conn: Connection, stack_id: StackId, deepest: int) -> list[GraphStack]:
+def _stacks(conn: Connection, stack_id: StackId, deepest: int, limit: int) -> list[GraphStack]:
     s = tables.stack
     columns = [s.c[name] for name in GraphStack.__dataclass_fields__]
     query = sa.select(*columns).where(s.c.id.in_(statements.below(stack_id, deepest + 1)))
     living = sa.or_(s.c.deleted_at.is_(None), s.c.id == stack_id)
-    rows = conn.execute(query.where(living).order_by(s.c.depth, s.c.created_at, s.c.id)).mappings()
+    query = query.where(living).order_by(s.c.depth, s.c.created_at, s.c.id).limit(limit)
+    rows = conn.execute(query).mappings()
     return [GraphStack(**{**row, "reason": row["reason"][:REASON]}) for row in rows]
 
 

@@ -75,6 +75,30 @@ def external_stacks(target: Target) -> None:
         expect(target.send("POST", target.path(target.attacker, "stacks"), body), 400)
 
 
+@case(
+    "bomb",
+    "a group of 20,000 members, of which the request knows nothing",
+    "max_resources; no member is made",
+)
+def trees_that_multiply(target: Target) -> None:
+    count = {"type": "OS::Heat::Value", "properties": {"type": "number", "value": 20_000}}
+    group: Json = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {
+            "count": {"get_attr": ["count", "value"]},
+            "resource_def": {"type": "OS::Heat::RandomString"},
+        },
+    }
+    template = {"heat_template_version": VERSION, "resources": {"count": count, "group": group}}
+    with _stack(target, {"template": template}) as path:
+        stack = target.ended(path)
+        if "max_resources" not in stack["stack_status_reason"]:
+            raise Unexpected(f"{stack['stack_status']}: {stack['stack_status_reason'][:200]}")
+        resources = target.send("GET", f"{path}/resources", params={"nested_depth": 5}).json()["resources"]
+        if len(resources) != 2:
+            raise Unexpected(f"it has {len(resources)} resources")
+
+
 @case("tenant", "documents to adopt with a foreign stack's id at each nested type", "nothing foreign")
 def adopted_stacks(target: Target) -> None:
     template = {"heat_template_version": VERSION, "resources": NESTED}

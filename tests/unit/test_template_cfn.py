@@ -447,7 +447,7 @@ def test_keys_that_heat_does_not_know_are_ignored():
 def test_a_template_has_the_limits_of_hot():
     resources = {f"r{n}": {"Type": "OS::Heat::None"} for n in range(3)}
     text = problem({**AWS, "Resources": resources}, LimitExceeded, limits=Limits(resources=2))
-    assert text == "Resources: 3 resources are above the limit of 2"
+    assert text == "Resources: 3 resources are above the limit of 2 ([stacks] max_resources)"
     double = {"Fn::Replace": [{"x": "xx" * 50}, "x" * 200]}
     for _ in range(3):
         double = {"Fn::Replace": [{"x": "x" * 100}, double]}

@@ -277,7 +277,7 @@ def test_wrong_parameter_groups_are_refused_with_their_place(groups, words):
 
 def test_the_number_of_resources_is_limited():
     resources = {f"r{n}": TYPE for n in range(11)}
-    text = "resources: 11 resources are above the limit of 10"
+    text = "resources: 11 resources are above the limit of 10 ([stacks] max_resources)"
     assert failure(resources, limits=Limits(resources=10), error=LimitExceeded) == text
     for limit in (11, 0):
         assert len(compiled(resources, limits=Limits(resources=limit)).resources) == 11
