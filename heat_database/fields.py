@@ -47,6 +47,10 @@ class HeatFields:
         """Return the fields with another subject."""
         return HeatFields(self._values, self._place, subject)
 
+    def all(self) -> JsonMap:
+        """Return all fields, whose types are not known."""
+        return dict(self._values)
+
     def damaged(self, name: str, state: str) -> Damaged:
         """Return the error of a field.
 

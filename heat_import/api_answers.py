@@ -8,7 +8,17 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..heat_database.heat_rows import SECTIONS, HeatConfig, HeatDeployment, HeatEvent, HeatResource, HeatStack
+from ..heat_database.fields import HeatFields
+from ..heat_database.heat_rows import (
+    ACTIONS,
+    SECTIONS,
+    STATUSES,
+    HeatConfig,
+    HeatDeployment,
+    HeatEvent,
+    HeatResource,
+    HeatStack,
+)
 from ..heat_database.type_names import HANDLES, POLICIES, SERVERS, WORKFLOW
 from ..shapes import Json, JsonMap
 from .type_data import DEPLOYMENTS, HEAT_COLLECT_CONFIG
@@ -46,19 +56,50 @@ class StackPath:
 def path_of_link(links: Iterable[JsonMap], relation: str) -> StackPath | None:
     """Return the address of the stack that a link leads to; None: there is no link of that relation."""
     for link in links:
-        if link.get("rel") == relation:
-            _, _, below = urllib.parse.urlsplit(link["href"]).path.partition("/stacks/")
-            name, stack_id, *_ = below.split("/")
+        fields = fields_of(link, "a link")
+        if fields.text_or_none("rel") == relation:
+            _, _, below = urllib.parse.urlsplit(fields.text("href")).path.partition("/stacks/")
+            name, _, behind = below.partition("/")
+            stack_id = behind.partition("/")[0]
+            if not name or not stack_id:
+                raise fields.damaged("href", "leads to no stack")
             return StackPath(urllib.parse.unquote(name), stack_id)
     return None
 
 
-def instant(text: str | None) -> float | None:
-    """Return the seconds since the epoch of a time such as ``2026-11-25T08:00:00Z``; None: there is none."""
+def fields_of(answer: JsonMap, subject: str) -> HeatFields:
+    """Return the fields of an item of an answer.
+
+    :raises Damaged: it is no map.
+    """
+    fields = HeatFields({"item": answer}, lambda name: f"an answer of Heat, {name}", subject)
+    return HeatFields(fields.map("item") or {}, lambda name: f"an answer of Heat, {name}", subject)
+
+
+def _instant(fields: HeatFields, name: str) -> float | None:
+    """Return the seconds since the epoch of a time such as ``2026-11-25T08:00:00Z``; None: there is none.
+
+    :raises Damaged: it is no time.
+    """
+    text = fields.text_or_none(name)
     if not text:
         return None
-    time = datetime.datetime.fromisoformat(text.removesuffix("Z"))
-    return (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).timestamp()
+    try:
+        time = datetime.datetime.fromisoformat(text.removesuffix("Z"))
+        return (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise fields.damaged(name, "is no time") from error
+
+
+def _state(fields: HeatFields, name: str) -> tuple[str, str]:
+    """Return the action and the status of a text such as ``CREATE_COMPLETE``.
+
+    :raises Damaged: there is no such action, or no such status.
+    """
+    action, _, status = fields.text(name).partition("_")
+    if action not in ACTIONS or status not in STATUSES:
+        raise fields.damaged(name, "is none that Heat has")
+    return action, status
 
 
 def stack_of(answer: JsonMap, project_id: str, template_id: int) -> HeatStack:
@@ -66,23 +107,27 @@ def stack_of(answer: JsonMap, project_id: str, template_id: int) -> HeatStack:
 
     :param template_id: number that the tree has for its template.
     """
-    action, _, status = answer["stack_status"].partition("_")
+    fields = fields_of(answer, "a stack")
+    action, status = _state(fields, "stack_status")
+    tags = fields.list("tags")
+    if not all(isinstance(tag, str) for tag in tags):
+        raise fields.damaged("tags", "are no texts")
     return HeatStack(
-        id=answer["id"],
-        name=answer["stack_name"],
+        id=fields.text("id"),
+        name=fields.text("stack_name"),
         project_id=project_id,
         action=action,
         status=status,
-        reason=answer.get("stack_status_reason") or "",
-        created_at=instant(answer.get("creation_time")) or 0.0,
-        updated_at=instant(answer.get("updated_time")),
+        reason=fields.text_or_empty("stack_status_reason"),
+        created_at=_instant(fields, "creation_time") or 0.0,
+        updated_at=_instant(fields, "updated_time"),
         template_id=template_id,
-        username=answer.get("stack_owner"),
-        owner_id=answer.get("parent"),
-        timeout=answer.get("timeout_mins"),
+        username=fields.text_or_none("stack_owner"),
+        owner_id=fields.text_or_none("parent"),
+        timeout=fields.minutes("timeout_mins"),
         disable_rollback=bool(answer.get("disable_rollback", True)),
-        user_project_id=answer.get("stack_user_project_id"),
-        tags=list(answer.get("tags") or ()),
+        user_project_id=fields.text_or_none("stack_user_project_id"),
+        tags=tags,
     )
 
 
@@ -104,20 +149,22 @@ def resource_of(
     :param place: id of its stack, and a number that no other resource of the tree has.
     :param data: values that Heat's type has stored, as far as Heat shows them.
     """
-    action, _, status = row["resource_status"].partition("_")
+    fields = fields_of(row, "a resource")
+    name = fields.text("resource_name")
+    action, status = _state(fields, "resource_status")
     stack_id, number = place
-    created_at = instant(row.get("creation_time")) or 0.0
+    created_at = _instant(fields, "creation_time") or 0.0
     return HeatResource(
         id=number,
-        uuid=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{stack_id}/{row['resource_name']}")),
+        uuid=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{stack_id}/{name}")),
         stack_id=stack_id,
-        name=row["resource_name"],
+        name=name,
         action=action,
         status=status,
-        reason=row.get("resource_status_reason") or "",
+        reason=fields.text_or_empty("resource_status_reason"),
         created_at=created_at,
-        updated_at=instant(row.get("updated_time")) or created_at,
-        physical_id=row.get("physical_resource_id") or None,
+        updated_at=_instant(fields, "updated_time") or created_at,
+        physical_id=fields.text_or_none("physical_resource_id") or None,
         metadata=metadata,
         attributes=attributes,
         data=data,
@@ -126,46 +173,54 @@ def resource_of(
 
 def event_of(answer: JsonMap, stack_id: str, resource_type: str) -> HeatEvent:
     """Return an event of a list, which does not name the resource's type."""
-    action, _, status = answer["resource_status"].partition("_")
+    fields = fields_of(answer, "an event")
+    action, _, status = fields.text("resource_status").partition("_")
     return HeatEvent(
-        uuid=answer["id"],
+        uuid=fields.text("id"),
         stack_id=stack_id,
-        resource_name=answer["resource_name"],
+        resource_name=fields.text("resource_name"),
         resource_type=resource_type,
-        physical_id=answer.get("physical_resource_id"),
+        physical_id=fields.text_or_none("physical_resource_id"),
         action=action,
         status=status,
-        reason=answer.get("resource_status_reason") or "",
-        at=instant(answer["event_time"]) or 0.0,
+        reason=fields.text_or_empty("resource_status_reason"),
+        at=_instant(fields, "event_time") or 0.0,
     )
 
 
 def config_of(answer: JsonMap, project_id: str) -> HeatConfig:
     """Return a software config."""
+    fields = fields_of(answer, "a software config")
+    config = {key: answer.get(key) for key in ("config", "inputs", "outputs", "options")}
+    for key in ("inputs", "outputs"):
+        if not all(isinstance(item, dict) for item in fields.list(key)):
+            raise fields.damaged(key, "are no maps")
+    fields.map("options")
     return HeatConfig(
-        id=answer["id"],
+        id=fields.text("id"),
         project_id=project_id,
-        name=answer.get("name"),
-        group=answer.get("group"),
-        config={key: answer.get(key) for key in ("config", "inputs", "outputs", "options")},
-        created_at=instant(answer.get("creation_time")) or 0.0,
+        name=fields.text_or_none("name"),
+        group=fields.text_or_none("group"),
+        config=config,
+        created_at=_instant(fields, "creation_time") or 0.0,
     )
 
 
 def deployment_of(answer: JsonMap, project_id: str) -> HeatDeployment:
     """Return a software deployment."""
+    fields = fields_of(answer, "a software deployment")
     return HeatDeployment(
-        id=answer["id"],
+        id=fields.text("id"),
         project_id=project_id,
-        config_id=answer["config_id"],
-        server_id=answer["server_id"],
-        action=answer.get("action"),
-        status=answer.get("status"),
-        reason=answer.get("status_reason") or "",
-        created_at=instant(answer.get("creation_time")) or 0.0,
-        updated_at=instant(answer.get("updated_time")),
-        input_values=answer.get("input_values"),
-        output_values=answer.get("output_values"),
+        config_id=fields.text("config_id"),
+        server_id=fields.text("server_id"),
+        action=fields.text_or_none("action"),
+        status=fields.text_or_none("status"),
+        reason=fields.text_or_empty("status_reason"),
+        created_at=_instant(fields, "creation_time") or 0.0,
+        updated_at=_instant(fields, "updated_time"),
+        input_values=fields.map("input_values"),
+        output_values=fields.map("output_values"),
     )
 
 

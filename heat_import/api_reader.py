@@ -5,11 +5,14 @@ the other answers keep back: values of hidden parameters, and the data that type
 it where its option ``enable_stack_abandon`` is set, and its policy allows it.  It deletes nothing.
 """
 
+import typing
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..db.states import Status
+from ..heat_database.border import within
+from ..heat_database.fields import Damaged, check_sections, texts_by_name
 from ..heat_database.heat_rows import (
     HeatConfig,
     HeatDeployment,
@@ -21,7 +24,10 @@ from ..heat_database.heat_rows import (
     Refused,
 )
 from ..heat_database.selection import RootStack, Selection, resolved
+from ..heat_database.tree_reader import ENVIRONMENT, root_alone
+from ..resources.list_pages import EndlessList, ListReader
 from ..shapes import Json, JsonMap
+from ..template.budget import json_size
 from .api_answers import (
     DATA_ATTRIBUTES,
     REMOVED_MEMBERS,
@@ -30,6 +36,7 @@ from .api_answers import (
     config_of,
     deployment_of,
     event_of,
+    fields_of,
     filled,
     in_order,
     losses_of,
@@ -48,6 +55,9 @@ PAGE = 20
 LISTED = 100
 """Stacks, configs or events in one answer."""
 DEEPEST = 50
+MOST_STACKS = 10_000
+"""Stacks of one tree."""
+Item = typing.TypeVar("Item")
 _AMBIGUOUS = ("UPDATE", "ROLLBACK", "RESTORE")
 """Actions after whose failure resources may have an older definition than the template's."""
 NO_EXPORT = (
@@ -85,10 +95,11 @@ class HeatApi:
         self._listed: list[JsonMap] | None = None
         self._deployments: dict[str, HeatDeployment] | None = None
         self._config_ids: list[str] | None = None
+        self._damaged: list[str] = []
 
     def notes(self) -> list[str]:
         """Return what this way of reading loses for all stacks; complete once they are read."""
-        return [LOST] if self._exports else [LOST, NO_EXPORT]
+        return [LOST, *([] if self._exports else [NO_EXPORT]), *self._damaged]
 
     def resolve(self, selection: Selection) -> Selection:
         """Return a selection in which stacks are named by their ids.
@@ -151,26 +162,43 @@ class HeatApi:
     def _roots(self, selection: Selection) -> list[JsonMap]:
         if self._listed is None:
             self._listed = list(self._pages_of("/stacks?show_hidden=true", "stacks"))
+            if not all(isinstance(root.get("stack_name"), str) for root in self._listed):
+                raise HeatRefusal("Heat lists a stack without a name: is it the Orchestration API?")
         return [root for root in self._listed if not selection.stacks or root["id"] in selection.stacks]
 
     def _pages_of(self, path: str, key: str) -> Iterator[JsonMap]:
-        """Yield the items of a list that is answered by pages."""
-        marker = ""
+        """Yield the items of a list that is answered by pages.
+
+        :raises HeatRefusal: Heat refuses a page, or the list has no end.
+        """
         joint = "&" if "?" in path else "?"
-        while True:
-            items = self._get(f"{path}{joint}limit={LISTED}{marker}")[key]
-            yield from items
+
+        def following(answer: JsonMap) -> str | None:
+            items = _items(answer, key, path)
             if len(items) < LISTED:
-                return
-            marker = f"&marker={urllib.parse.quote(items[-1]['id'])}"
+                return None
+            return f"{path}{joint}limit={LISTED}&marker={urllib.parse.quote(items[-1]['id'])}"
+
+        def read(address: str) -> tuple[JsonMap, int]:
+            answer = self._get(address)
+            return answer, json_size(answer)
+
+        pages = ListReader(read, following, checkpoint=lambda: None, endpoint=lambda: "")
+        try:
+            for answer in pages.pages(f"{path}{joint}limit={LISTED}"):
+                yield from _items(answer, key, path)
+        except EndlessList as error:
+            raise HeatRefusal(f"GET {path} has no end: {error}") from error
 
     def _all_deployments(self) -> Mapping[str, HeatDeployment]:
         if self._deployments is None:
-            answers = self._get("/software_deployments")["software_deployments"]
+            path = "/software_deployments"
+            answers = _items(self._get(path), "software_deployments", path)
             # An operator gets those of all projects, which Heat does not name: their configs tell them apart.
             configs = set(self._all_config_ids())
-            own = [item for item in answers if item["config_id"] in configs]
-            self._deployments = {item["id"]: deployment_of(item, self.project_id) for item in own}
+            own = [item for item in answers if item.get("config_id") in configs]
+            sound = self._sound(lambda item: deployment_of(item, self.project_id), own)
+            self._deployments = {item.id: item for item in sound}
         return self._deployments
 
     def _all_config_ids(self) -> Sequence[str]:
@@ -181,13 +209,32 @@ class HeatApi:
         return self._config_ids
 
     def _configs(self, ids: Iterable[str]) -> list[HeatConfig]:
-        answers = [self._get(f"/software_configs/{key}")["software_config"] for key in ids]
-        return [config_of(answer, self.project_id) for answer in answers]
+        answers = [self._get(f"/software_configs/{key}").get("software_config") for key in ids]
+        return self._sound(lambda answer: config_of(answer, self.project_id), answers)
+
+    def _sound(self, read: Callable[[JsonMap], Item], answers: Iterable[JsonMap]) -> list[Item]:
+        """Return the things that can be read; the others are noted."""
+        items = []
+        for answer in answers:
+            try:
+                items.append(read(answer))
+            except Damaged as error:
+                self._damaged.append(f"{error}: it stays")
+        return items
 
     # -- trees ---------------------------------------------------------------------------------------
 
     def _tree(self, answer: JsonMap) -> HeatTree:
         """Return the tree of a root stack; one with faults where it cannot be read, or not as a whole."""
+        return within(
+            lambda: self._read(answer),
+            lambda reasons: HeatTree(
+                root_alone({**answer, "name": answer["stack_name"], "tenant": self.project_id}),
+                faults=reasons,
+            ),
+        )
+
+    def _read(self, answer: JsonMap) -> HeatTree:
         path = StackPath(answer["stack_name"], answer["id"])
         root = stack_of(answer, self.project_id, 0)
         try:
@@ -238,6 +285,7 @@ class _TreeReading:
         self._stacks: list[HeatStack] = []
         self._templates: dict[int, HeatTemplate] = {}
         self._numbers = 0
+        self._depths: dict[str, int] = {}
         self._rows: dict[str, list[JsonMap]] = {}
 
     def tree(self, path: StackPath, export: JsonMap | None) -> HeatTree:
@@ -260,10 +308,20 @@ class _TreeReading:
     def _read(
         self, path: StackPath, owner_id: str, resource_name: str | None, export: JsonMap | None
     ) -> None:
-        """Read a stack, and those nested in it."""
+        """Read a stack, and those nested in it.
+
+        :raises HeatRefusal: Heat refuses a request, or the tree has no end.
+        """
         number = len(self._stacks) + 1
+        if path.id in self._depths or number > MOST_STACKS:
+            raise HeatRefusal(f"the stacks that Heat shows in stack {path.name} have no end")
+        depth = self._depths[path.id] = self._depths.get(owner_id, -1) + 1
+        if depth > DEEPEST:
+            raise HeatRefusal(f"the stacks that Heat shows in stack {path.name} have no end")
         answer = self._get(f"{path}?resolve_outputs=false")["stack"]
         stack = stack_of(answer, self._project_id, number)
+        if stack.id != path.id:
+            raise HeatRefusal(f"Heat answers another stack to GET {path}")
         if stack.status == Status.FAILED and stack.action in _AMBIGUOUS:
             self._faults.append(
                 f"stack {stack.name} is {stack.action}_FAILED, and Heat's API does not show which resources "
@@ -291,16 +349,20 @@ class _TreeReading:
 
     def _template(self, path: StackPath, *, is_root: bool, export: JsonMap | None) -> HeatTemplate:
         """Return the template of a stack; a nested one's goal is made anew, of the template alone."""
-        body = self._get(f"{path}/template") if export is None else export["template"]
+        body = self._get(f"{path}/template") if export is None else export.get("template")
         if not is_root:
-            return HeatTemplate(body, {}, {})
+            return HeatTemplate(fields_of(body or {}, f"the template of stack {path.name}").all(), {}, {})
         if export is None:
             environment = self._get(f"{path}/environment") or {}
             files = self._get(f"{path}/files") or {}
         else:
             environment = export.get("environment") or {}
             files = export.get("files") or {}
-        return HeatTemplate(body, self._filled(environment), files)
+        document = {"template": body, "environment": environment, "files": files}
+        fields = fields_of(document, f"stack {path.name}")
+        check_sections(fields, "environment", fields.map("environment") or {}, ENVIRONMENT)
+        texts = texts_by_name(fields, "files", fields.map("files"))
+        return HeatTemplate(fields.map("template") or {}, self._filled(environment), texts)
 
     def _filled(self, environment: JsonMap) -> JsonMap:
         """Return the environment of the root with the hidden values that were given."""
@@ -362,6 +424,21 @@ class _TreeReading:
                 types[name] = self._get(one)["event"]["resource_type"]
             events.append(event_of(answer, stack.id, types.get(name, "")))
         return events
+
+
+def _items(answer: Json, key: str, path: str) -> list[JsonMap]:
+    """Return the items of a list.
+
+    :raises HeatRefusal: the answer has no such list, or an item in it is none.
+    """
+    items = answer.get(key) if isinstance(answer, dict) else None
+    if not isinstance(items, list) or not all(_is_item(item) for item in items):
+        raise HeatRefusal(f"Heat answers no {key} to GET {path}: is it the Orchestration API?")
+    return items
+
+
+def _is_item(item: Json) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("id"), str)
 
 
 def _entry(export: JsonMap | None, name: str) -> JsonMap | None:

@@ -96,7 +96,7 @@ class GuardedRequests(requests.Session):
 
     Nothing of the environment counts: its proxy would choose the addresses.
 
-    :param hosts: the hosts that may be asked.
+    :param hosts: the hosts that may be asked; None: all, for an operator has chosen the address.
     :param ca_cert: certificates of authorities, in PEM; None: the authorities that `requests` trusts.
     :param proxy: address of a proxy that the operator has chosen for these requests; None: no proxy.
     :param most_bytes: bytes that an answer may have.
@@ -106,7 +106,7 @@ class GuardedRequests(requests.Session):
 
     def __init__(
         self,
-        hosts: AllowedHosts,
+        hosts: AllowedHosts | None,
         ca_cert: str | None,
         *,
         proxy: str | None = None,
@@ -133,6 +133,20 @@ class GuardedRequests(requests.Session):
             return super().request(*args, **settings)
 
 
+def bounded_session(operators: session.Session, *, seconds: float, most_bytes: int) -> session.Session:
+    """Return a session with the credentials of an operator's, whose calls are bounded in time and size.
+
+    The hosts, the proxies and the certificates are those that the operator has chosen.
+
+    :param operators: the operator's session.
+    :param seconds: seconds that one call may take, with the requests to Keystone that it needs.
+    :param most_bytes: bytes that an answer may have.
+    """
+    http = GuardedRequests(None, None, most_bytes=most_bytes, seconds=seconds)
+    http.trust_env = True
+    return GuardedSession(http, auth=operators.auth, verify=operators.verify, cert=operators.cert)
+
+
 class GuardedSession(session.Session):
     """A session of keystoneauth whose calls have one deadline each, and few redirects.
 
@@ -148,7 +162,7 @@ class GuardedSession(session.Session):
         """Send a request, and those to Keystone that it needs, as one call; see keystoneauth's Session."""
         with self._http.one_call():
             answer: requests.Response = super().request(*args, **settings)
-        if answer.is_redirect:
+        if answer.is_redirect and settings.get("redirect") is not False:
             raise TooMuch(f"the answer has more than {REDIRECTS} redirects")
         return answer
 
@@ -192,7 +206,7 @@ class _Transport(_Trusting):
     """Sends requests to allowed hosts, and reads answers that have a size."""
 
     def __init__(
-        self, hosts: AllowedHosts, tls: ssl.SSLContext | None, most_bytes: int, seconds: float
+        self, hosts: AllowedHosts | None, tls: ssl.SSLContext | None, most_bytes: int, seconds: float
     ) -> None:
         self._hosts = hosts
         self._most_bytes = most_bytes
@@ -202,7 +216,8 @@ class _Transport(_Trusting):
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **settings: Json) -> None:
         super().init_poolmanager(connections, maxsize, block, **settings)
-        self.poolmanager.pool_classes_by_scheme = _pools(self._hosts.check_address, self._calls)
+        check = None if self._hosts is None else self._hosts.check_address
+        self.poolmanager.pool_classes_by_scheme = _pools(check, self._calls)
 
     def proxy_manager_for(self, proxy: str, **settings: Json) -> Json:
         manager = super().proxy_manager_for(proxy, **settings)
@@ -224,7 +239,8 @@ class _Transport(_Trusting):
 
     def send(self, request: Json, *args: Json, **settings: Json) -> requests.Response:
         parts = urllib.parse.urlsplit(request.url)
-        self._hosts.check_host(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0))
+        if self._hosts is not None:
+            self._hosts.check_host(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0))
         request.headers["Connection"] = "close"  # So that each request opens one, in its own thread.
         with self.one_call():
             deadline = self._calls.deadline

@@ -7,10 +7,15 @@ from keystoneauth1.exceptions import ClientException
 from keystoneauth1.session import Session
 
 from ...heat_import.api_reader import Get, HeatApi, HeatRefusal
+from ...keystone.guarded_http import bounded_session
 from ...shapes import Json
 from .cloud_access import SERVICE, NoCredentials, open_cloud_access, split_address
 
 RETRIES = 2
+LONGEST = 300.0
+"""Seconds for one call: an export of a large tree takes a while."""
+MOST_BYTES = 256 * 1024 * 1024
+"""Size of an answer above which it is not read: an export has all files of a tree."""
 MOST_SHOWN = 200
 """Characters of an answer's text that are shown."""
 
@@ -44,9 +49,12 @@ def project_root(address: str, project_id: str | None) -> tuple[str, str]:
 
 
 def getter(session: Session, root: str) -> Get:
-    """Return the function that sends requests below an address."""
+    """Return the function that sends requests below an address.
+
+    It follows no redirect, which would give the operator's token to another host, and a call is bounded.
+    """
     adapter = Adapter(
-        session,
+        bounded_session(session, seconds=LONGEST, most_bytes=MOST_BYTES),
         service_type=SERVICE,
         endpoint_override=root,
         connect_retries=RETRIES,
@@ -57,7 +65,7 @@ def getter(session: Session, root: str) -> Get:
 
     def get(path: str) -> Json:
         try:
-            response = adapter.get(path, headers={"Accept": "application/json"})
+            response = adapter.get(path, headers={"Accept": "application/json"}, redirect=False)
         except ClientException as error:
             raise HeatRefusal(f"Heat does not answer GET {path}: {str(error)[:MOST_SHOWN]}") from error
         if response.status_code != 200:
@@ -65,7 +73,7 @@ def getter(session: Session, root: str) -> Get:
             raise HeatRefusal(f"Heat answers {status} to GET {path}: {response.text[:MOST_SHOWN]}", status)
         try:
             return response.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise HeatRefusal(f"Heat answers no JSON to GET {path}: is it the Orchestration API?") from error
 
     return get

@@ -1,6 +1,9 @@
 """The import of stacks by Heat's API: what Heat answers becomes Stoker's rows."""
 
+import contextlib
+import http.server
 import pathlib
+import threading
 import typing
 import uuid
 from collections.abc import Iterator
@@ -10,14 +13,17 @@ import yaml
 from harness.heat_answers import PROJECT, Answered, AnsweredStack, ScriptedHeat
 from harness.heat_installation import VALUE, Installation, installed, only, template
 from harness.programs import BIN, run
-from stoker.cli.wiring.heat_api import NoCredentials, project_root
+from keystoneauth1.session import Session
+from keystoneauth1.token_endpoint import Token
+from stoker.cli.wiring import heat_api
+from stoker.cli.wiring.heat_api import NoCredentials, getter, project_root
 from stoker.cli.wiring.heat_import import open_import
 from stoker.db import events, imported_keys
 from stoker.db.ids import StackId
 from stoker.heat_database.report import Disposition
 from stoker.heat_database.selection import Selection, WrongSelection
 from stoker.heat_import.api_answers import in_order, path_of_link, referred_attributes
-from stoker.heat_import.api_reader import LOST, NO_EXPORT, HeatApi
+from stoker.heat_import.api_reader import LOST, NO_EXPORT, HeatApi, HeatRefusal
 from stoker.heat_import.run import Options
 
 Json = typing.Any
@@ -319,3 +325,144 @@ def test_wrong_options_are_refused(
     done = run([*command, *options], env=environment)
     assert done.returncode == 1, done
     assert words in done.stderr
+
+
+class Redirecting(http.server.BaseHTTPRequestHandler):
+    """Answers of a Heat that leads elsewhere, or has no end."""
+
+    tokens: typing.ClassVar[list[tuple[str, str | None]]] = []
+    elsewhere = ""
+    over = threading.Event()
+
+    def do_GET(self) -> None:  # noqa: N802
+        self.tokens.append((self.path, self.headers["X-Auth-Token"]))
+        if self.path.endswith("/moved"):
+            self.send_response(302)
+            self.send_header("Location", f"{self.elsewhere}/stolen")
+            self.end_headers()
+            return
+        self.send_response(200)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            while self.path.endswith("/drip") and not self.over.wait(0.05):
+                self.wfile.write(b" ")
+            self.wfile.write(b"[" * 5000)
+
+    def log_message(self, *_: object) -> None:
+        """Be silent."""
+
+
+@pytest.fixture
+def sites() -> Iterator[tuple[str, str]]:
+    """The addresses of two web servers, of which the first one leads to the second one."""
+    Redirecting.tokens.clear()
+    Redirecting.over.clear()
+    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) for _ in range(2)]
+    first, second = (f"http://127.0.0.1:{server.server_address[1]}" for server in servers)
+    Redirecting.elsewhere = second
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield first, second
+    Redirecting.over.set()
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_the_operators_token_follows_no_redirect(sites: tuple[str, str]) -> None:
+    get = getter(Session(auth=Token(sites[0], "the-token")), f"{sites[0]}/v1/p")
+    with pytest.raises(HeatRefusal, match="Heat answers 302 to GET /moved"):
+        get("/moved")
+    assert Redirecting.tokens == [("/v1/p/moved", "the-token")]
+
+
+@pytest.mark.parametrize(("path", "words"), [("/large", "larger than 4000 bytes"), ("/drip", "within 0.3 s")])
+def test_an_answer_without_an_end_is_not_read(
+    sites: tuple[str, str], monkeypatch: pytest.MonkeyPatch, path: str, words: str
+) -> None:
+    monkeypatch.setattr(heat_api, "MOST_BYTES", 4000)
+    monkeypatch.setattr(heat_api, "LONGEST", 0.3 if path == "/drip" else 60.0)
+    get = getter(Session(auth=Token(sites[0], "t")), f"{sites[0]}/v1/p")
+    with pytest.raises(HeatRefusal, match=words):
+        get(path)
+
+
+def test_an_answer_of_brackets_is_no_json(sites: tuple[str, str]) -> None:
+    get = getter(Session(auth=Token(sites[0], "t")), f"{sites[0]}/v1/p")
+    with pytest.raises(HeatRefusal, match="answers no JSON"):
+        get("/deep")
+
+
+def test_a_list_whose_pages_lead_in_a_circle_is_refused() -> None:
+    page = {"stacks": [{"id": f"id-{number}", "stack_name": "s"} for number in range(100)]}
+    with pytest.raises(HeatRefusal, match="a page of its list follows itself"):
+        HeatApi(lambda path: page, PROJECT).count(Selection())
+
+
+def test_stacks_that_lead_in_a_circle_stay(installation: Installation) -> None:
+    child = value_stack("child")
+    root = AnsweredStack(
+        "root", template({"c": {"type": "child.yaml"}}), [Answered("c", "child.yaml", child=child)]
+    )
+
+    class Circle(ScriptedHeat):
+        def get(self, path: str) -> Json:
+            answer = super().get(path)
+            for row in answer.get("resources", ()) if "/resources?" in path else ():
+                if row["resource_name"] == "v":
+                    row["links"] = [*row["links"], {"rel": "nested", "href": f"http://h/v1/p{root.path}"}]
+            return answer
+
+    [entry] = [item for item in installation.run_by_api(Circle(root)).stacks if item.name == "root"]
+    assert entry.disposition == Disposition.STAYS
+    assert "have no end" in entry.reasons[0]
+
+
+ODD = (None, [], {}, "text", 5, ["a"], {"a": 1}, [None])
+
+
+@pytest.mark.parametrize("ending", ["", "resources", "export", "events", "snapshots"])
+def test_an_answer_of_an_odd_type_keeps_its_own_stack_only(installation: Installation, ending: str) -> None:
+    """Each part of an answer is once each odd value; no run ends, and the sound stack moves in each."""
+
+    class Odd(ScriptedHeat):
+        part: tuple[str, Json] = ("", None)
+
+        def get(self, path: str) -> Json:
+            answer = super().get(path)
+            base = path.partition("?")[0]
+            if self.stacks[0].id not in base or base.rpartition("/")[2] != (ending or self.stacks[0].id):
+                return answer
+            name, value = self.part
+            if name == "":
+                return value
+            body = answer["stack"] if ending == "" else answer
+            items = body[ending] if isinstance(body.get(ending), list) else [body]
+            for item in items:
+                if name in item:
+                    item[name] = value
+            return answer
+
+    sound = value_stack("sound")
+    heat = Odd(value_stack("odd"), sound)
+    names = {
+        "": ["", "id", "stack_name", "stack_status", "creation_time", "tags", "timeout_mins", "stack_owner"],
+        "resources": [
+            "",
+            "resource_name",
+            "resource_status",
+            "links",
+            "physical_resource_id",
+            "creation_time",
+        ],
+        "export": ["", "template", "environment", "files", "resources"],
+        "events": ["", "id", "event_time", "resource_status", "resource_name"],
+        "snapshots": [""],
+    }
+    for name in names[ending]:
+        for value in ODD:
+            heat.part = (name, value)
+            report = {entry.id: entry for entry in installation.run_by_api(heat, dry_run=True).stacks}
+            assert report[sound.id].disposition == Disposition.MOVES
+            odd = report[heat.stacks[0].id]
+            assert (odd.disposition == Disposition.STAYS) == bool(odd.reasons)
