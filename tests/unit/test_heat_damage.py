@@ -179,7 +179,8 @@ def test_a_damaged_row_keeps_its_own_stack_only(
         if (entry := report.get(key)) is None:
             continue
         assert (entry.disposition == Disposition.STAYS) == bool(entry.reasons), str(damage)
-        assert not any(" in heat_" in reason for reason in entry.reasons), (str(damage), entry.reasons)
+        if damage.value not in OF_TIME:  # Which SQLite alone stores, and its driver refuses to read.
+            assert not any(".py, line" in reason for reason in entry.reasons), (str(damage), entry.reasons)
 
 
 NAMED = [
