@@ -114,6 +114,14 @@ def test_a_stuck_creation_is_cancelled_without_rollback(openstack: OpenStack) ->
     )
     printed = openstack.fails("stack", "cancel", "s")
     assert "not in cancelable state" in printed
+    assert "only an action in progress can be stopped" in openstack.fails("stack", "stop", "s")
+
+
+def test_a_stuck_creation_is_stopped_and_rolled_back(openstack: OpenStack) -> None:
+    openstack.run("stack", "create", "-t", openstack.file("t.yaml", STUCK), "s")
+    done = openstack.run("stack", "stop", "s", "--rollback", "--wait", "-f", "value", "-c", "stack_status")
+    assert done.out == "ROLLBACK_COMPLETE\n"
+    assert openstack.run("stack", "resource", "list", "s", "-f", "value").out == ""
 
 
 def test_a_failed_creation_is_rolled_back_where_that_is_wished(openstack: OpenStack) -> None:
