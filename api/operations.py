@@ -39,6 +39,7 @@ class Services:
     :ivar draining: a function that returns whether the service is about to end.
     :ivar ec2: the exchange of signed requests for users; None: nobody is authenticated.
     :ivar console: the collaborators of the routes for consoles.
+    :ivar observes_drift: whether conductors compare stacks with the cloud by themselves.
     :ivar poll_ring: a function that asks all conductors to poll the ring's members now.
     :ivar count_request: a function that counts a request of a project, or raises a Fault after too many.
     """
@@ -70,6 +71,7 @@ class Services:
     console: ConsoleServices = field(default_factory=ConsoleServices)
     count_request: Callable[[str], None] = lambda project_id: None
     poll_ring: Callable[[], None] = lambda: None
+    observes_drift: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """The handler of a stack's drift."""
 
+from dataclasses import replace
+
 from sqlalchemy.engine import Connection
 
 from ...db import drift
@@ -9,6 +11,11 @@ from ..operations import Request
 from ..reply import Reply
 from ..views.drift import drift_view
 
+NOT_OBSERVED = (
+    "this installation does not observe drift by itself: its operator has not set [drift] enabled; a check "
+    "of the stack finds what is gone, and an update with converge repairs it"
+)
+
 
 def show(request: Request) -> Reply:
     """Answer GET /stacks/NAME/ID/drift."""
@@ -17,4 +24,7 @@ def show(request: Request) -> Reply:
         stack = request.find_stack(conn)
         return stack, drift.of_tree(conn, stack.id, stack.project_id)
 
-    return Reply({"drift": drift_view(*request.read(read))})
+    stack, observed = request.read(read)
+    if not request.services.observes_drift:
+        observed = replace(observed, reasons=[*observed.reasons, NOT_OBSERVED])
+    return Reply({"drift": drift_view(stack, observed)})

@@ -62,6 +62,7 @@ def make_services(
         draining=draining,
         ec2=make_ec2(conf),
         poll_ring=parts.messaging.outbox.poll_now,
+        observes_drift=conf.drift.enabled,
     )
 
 

@@ -253,3 +253,11 @@ def test_an_unknown_action_is_an_error(service: Service, tenant: str) -> None:
         answer = service.call("POST", path, body)
         assert answer.status == status
         assert message in answer.body["error"]["message"]
+
+
+def test_drift_that_nobody_observes_says_so(service: Service, tenant: str) -> None:
+    path = service.created(tenant, "s", template({"a": one()}))
+    drift = service.get(f"{path}/drift")["drift"]
+    assert drift["drift_status"] == "NOT_CHECKED"
+    [reason] = drift["unknown"]
+    assert "has not set [drift] enabled" in reason
