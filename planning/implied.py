@@ -145,7 +145,7 @@ class _Index:
     def find_mentioned(self, definition: ResourceDefinition, inside: Sequence[ImpliedDependency]) -> set[str]:
         """Return the names of the resources for which something inside of a nested stack may have to wait.
 
-        What it has is not looked at: a value in its properties may become any property of its resources.
+        Its own references are not read: a value in its properties may become any property of its resources.
         """
         mentions = {
             identity: value
