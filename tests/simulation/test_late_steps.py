@@ -5,13 +5,15 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.helpers import ended, hanging, rest, template, updated
+from simulation.helpers import cancel, ended, hanging, pass_grace, rest, rows, template, updated
 from simulation.threads import hang
 from simulation.world import World
 from stoker.conductor.steps.software import StepSoftware
 from stoker.db import software
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
+from stoker.engine.exports import Exports
+from stoker.planning.requests import AdoptedResource, CreateRequest, Goal
 from stoker.resources.contract.software import DeploymentSpec
 from stoker.sealing.software import opened
 
@@ -98,3 +100,40 @@ def test_a_late_step_undoes_no_newer_update(world: World, late: LateDeploys) -> 
     updated(world, stack, deployed("three"))
     wake(world, host, stack)
     assert deployed_texts(world) == ["three"]
+
+
+@pytest.mark.parametrize("method", ["create_config", "deploy", "adopt_config", "adopt_deployment"])
+@pytest.mark.parametrize("ends", ["killed", "detached"])
+def test_a_step_whose_result_is_lost_leaves_nothing_behind(
+    world: World, monkeypatch: pytest.MonkeyPatch, method: str, ends: str
+) -> None:
+    left = world.create("first", deployed("one"))
+    rest(world)
+    ids = {name: row.physical_id for name, row in rows(world, left).items()}
+    Exports(world.context).abandon(world.stack(left.id))
+    rest(world)
+    make = getattr(StepSoftware, method)
+
+    def stop(*arguments: Json, **more: Json) -> None:
+        make(*arguments, **more)
+        hang()
+
+    monkeypatch.setattr(StepSoftware, method, stop)
+    adopted = {name: AdoptedResource(key) for name, key in ids.items()} if "adopt" in method else None
+    stack = world.operations.create(CreateRequest("tenant", "s", Goal(deployed("one")), adopted=adopted))
+    world.calm()
+    [conductor] = hanging(world)
+    if ends == "killed":
+        world.kill(conductor.host)
+    else:
+        cancel(world, stack)
+        pass_grace(world)
+        conductor.go_on()
+    monkeypatch.setattr(StepSoftware, method, make)
+    rest(world)
+    world.operations.delete(world.stack(stack.id))
+    rest(world)
+    assert ended(world, stack)
+    for table in (tables.software_deployment, tables.software_config):
+        of_stack = sa.select(table.c.id).where(table.c.stack_id == stack.id)
+        assert world.database.read(lambda conn, query=of_stack: conn.execute(query).all()) == []
