@@ -18,7 +18,7 @@ from stoker.cli.daemon import threading_backend  # noqa: F401  - first: it decid
 
 import hypothesis  # isort: skip
 import pytest
-from harness import environment
+from harness import environment, permitted
 from harness.barbican import Barbican
 from harness.etcd import Etcd
 from harness.keystone import Keystone
@@ -181,6 +181,10 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("stoker")
     config.stash[BUDGET] = Budget(config.option.budget)
     config.pluginmanager.register(TierSelection(config.option.tier))
+    if config.option.tier == Tier.TEST:
+        if not hasattr(config, "workerinput"):
+            permitted.restrict()
+        permitted.watch()
     if hasattr(config, "workerinput"):
         yield_the_processor()
     else:

@@ -9,7 +9,6 @@ from harness.server import MissingServer, find_program
 FOLDER = pathlib.Path(__file__).parents[2] / "console" / "tests"
 
 
-@pytest.mark.needs("node")
 def test_the_modules_that_need_no_browser() -> None:
     try:
         node = find_program("node", "nodejs")

@@ -4,10 +4,9 @@ import pathlib
 import types
 import typing
 
-from harness.server import MissingServer
+from harness.server import find_program
 from playwright.sync_api import BrowserContext, Page, Playwright, sync_playwright
 
-CHROMIUM = pathlib.Path("/usr/bin/chromium")
 SCREENSHOTS = pathlib.Path(__file__).parents[2] / "var" / "screenshots"
 """Where the pictures of a run are kept; git ignores the folder."""
 FLAGS = (
@@ -49,11 +48,10 @@ class Browser:
     """One browser; each test has contexts of its own, which share nothing."""
 
     def __init__(self) -> None:
-        if not CHROMIUM.exists():
-            raise MissingServer(str(CHROMIUM), "chromium")
+        program = find_program("chromium", "chromium")
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         self._browser = _DRIVER.join().chromium.launch(
-            executable_path=CHROMIUM, args=[*FLAGS], headless=True, timeout=180_000
+            executable_path=program, args=[*FLAGS], headless=True, timeout=180_000
         )
         self._contexts: list[BrowserContext] = []
         self.troubles: list[str] = []

@@ -12,7 +12,9 @@ import time
 import typing
 from collections.abc import Sequence
 
+from harness import permitted
 from harness.guard import GUARD
+from harness.permitted import MissingServer
 from harness.ports import free_port
 from harness.processes import Process, ProcessEnded, as_user
 from harness.small_disk import SmallDisk
@@ -21,22 +23,20 @@ from harness.waiting import over, slowness
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
-class MissingServer(Exception):
-    """The server is not installed; the text says how to install it."""
-
-    def __init__(self, program: str, package: str) -> None:
-        super().__init__(f"{program} is not installed: run `make test-deps` (Debian package {package})")
-
-
 def find_program(name: str, package: str, *patterns: str) -> pathlib.Path:
     """A program by name, or by patterns below / where it is outside of the usual folders.
 
     The last match of a pattern counts: the newest version.
 
     :param package: the Debian package that brings it.
+    :raises NotOfThisTier: `make test` runs, and does not install the package.
     :raises MissingServer: there is none.
     """
-    path = os.pathsep.join([os.environ.get("PATH", ""), *SEARCHED])
+    path = os.environ.get("PATH", "")
+    if permitted.is_restricted():
+        permitted.check_package(name, package)
+    else:
+        path = os.pathsep.join([path, *SEARCHED])
     if program := shutil.which(name, path=path):
         return pathlib.Path(program)
     for pattern in patterns:

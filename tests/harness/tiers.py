@@ -4,8 +4,8 @@
 is for the full tier only if it has the mark ``full`` or ``alone``, or if it costs much (see COSTLY) and lacks
 the mark ``commit``.
 
-What not every machine has belongs to ``make test`` only where it is installed.  Else the run names what it
-leaves to ``make test-full``, which installs it.
+A test that needs more than ``make test`` installs is left to ``make test-full``, which installs it, whatever
+the machine has; the run names what it leaves.  `harness.permitted` refuses such things to all others.
 """
 
 import collections
@@ -26,38 +26,22 @@ COSTLY_FIXTURES = {"pages"}
 class Tier(enum.StrEnum):
     """The values of the option ``--tier``."""
 
-    TEST = "test"  #: what a commit can break, with what is installed
+    TEST = "test"  #: what a commit can break, with what `make test` installs
     FULL = "full"  #: all but what takes minutes
-    REST = "rest"  #: of `full` what `test` leaves out on some machine
+    REST = "rest"  #: of `full` what `test` leaves out
 
 
 COMMANDS = {Tier.TEST: "make test", Tier.FULL: "make test-full", Tier.REST: "make test-rest"}
 
 
-class Need(typing.NamedTuple):
-    """Something that `make test` does not install.
-
-    :ivar name: name in the line that lists the omitted tests.
-    :ivar path: exists where it is installed; below the root of the project, or absolute.
-    """
-
-    name: str
-    path: str
-
-    @property
-    def is_met(self) -> bool:
-        return (ROOT / self.path).exists()
-
-
 NEEDS = {
-    "ansible": Need("Ansible", ".venv/ansible.stamp"),
-    "chromium": Need("Chromium", "/usr/bin/chromium"),
-    "cloud": Need("the databases of the cloud", ".venv/cloud/databases"),
-    "guests": Need("the agents of servers", ".venv/guests/installed.stamp"),
-    "heat": Need("Heat", ".venv/heat/installed.stamp"),
-    "horizon": Need("Horizon", ".venv/horizon/installed.stamp"),
-    "keystone": Need("OpenStack's services", ".venv/cloud/installed.stamp"),
-    "node": Need("Node.js", "/usr/bin/node"),
+    "ansible": "Ansible",
+    "chromium": "Chromium",
+    "cloud": "the databases of the cloud",
+    "guests": "the agents of servers",
+    "heat": "Heat",
+    "horizon": "Horizon",
+    "keystone": "OpenStack's services",
 }
 """Names of fixtures, and of the mark `needs` -> the installation that a test with such a name needs."""
 
@@ -67,14 +51,14 @@ def fixtures_of(item: pytest.Item) -> set[str]:
     return set(getattr(item, "fixturenames", ()))
 
 
-def needs_of(item: pytest.Item) -> list[Need]:
+def needs_of(item: pytest.Item) -> list[str]:
     """Return what a test needs beyond what `make test` installs."""
     names = fixtures_of(item).union(*(mark.args for mark in item.iter_markers("needs")))
     return [need for name, need in NEEDS.items() if name in names]
 
 
 def is_full(item: pytest.Item) -> bool:
-    """Return whether `make test` leaves a test out on every machine."""
+    """Return whether `make test` leaves a test out, whatever it needs."""
     if item.get_closest_marker("full") is not None or item.get_closest_marker("alone") is not None:
         return True
     costly = item.nodeid.startswith(COSTLY) or not COSTLY_FIXTURES.isdisjoint(fixtures_of(item))
@@ -112,9 +96,8 @@ class TierSelection:
             return self._tier == Tier.FULL or bool(needs) or is_full(item)
         if is_full(item):
             return False
-        missing = [need.name for need in needs if not need.is_met]
-        self._left.update(missing[:1])
-        return not missing
+        self._left.update(needs[:1])
+        return not needs
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Report the tests that this process has left out."""
@@ -128,7 +111,7 @@ class TierSelection:
             self._left.update(getattr(node, "workeroutput", {}).get("left", {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Name the failures with their tier, and what is not installed."""
+        """Name the failures with their tier, and what it leaves out."""
         if self._tier is None:
             return
         for report in terminalreporter.getreports("failed") + terminalreporter.getreports("error"):

@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 import sqlalchemy as sa
-from harness import proctree
+from harness import permitted, proctree
 from harness.etcd import Etcd, EtcdCluster
 from harness.galera import Galera
 from harness.mariadb import PASSWORD, USER, MariaDB
@@ -174,7 +174,8 @@ def test_a_database_that_starts_leaves_the_temporary_tables_of_others_alone(
             assert other_table.exists()
 
 
-def test_a_missing_server_fails_and_says_how_to_install_it() -> None:
+def test_a_missing_server_fails_and_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(permitted.PERMITTED, raising=False)
     with pytest.raises(MissingServer, match="no-such-server is not installed: run `make test-deps`"):
         find_program("no-such-server", "no-such-package")
 

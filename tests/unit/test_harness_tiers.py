@@ -1,14 +1,13 @@
 """Which tests each tier runs, and what a run says of those that it leaves out."""
 
 import dataclasses
-import pathlib
 import types
 import typing
 
 import pytest
 from harness import tiers
 from harness.scheduling import Budget, Lane, Lanes, PooledScheduling
-from harness.tiers import Need, Tier, TierSelection
+from harness.tiers import Tier, TierSelection
 
 LANES = Lanes([Lane("tests/process/", "daemons"), Lane("tests/cloud/")])
 
@@ -94,37 +93,31 @@ def chosen(tier: Tier | None) -> tuple[list[str], TierSelection]:
     return [item.nodeid.rpartition("::")[2] for item in items], selection
 
 
-@pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> pathlib.Path:
-    """A folder in which Chromium is installed, and no agents are."""
-    (tmp_path / "chromium").touch()
-    needs = {name: Need(name.title(), str(tmp_path / name)) for name in ("chromium", "guests")}
-    monkeypatch.setattr(tiers, "NEEDS", needs)
-    return tmp_path
+def test_a_commit_is_tried_on_what_costs_little_and_needs_no_more_than_is_installed() -> None:
+    assert chosen(Tier.TEST)[0] == ["plain", "chosen"]
 
 
-def test_a_commit_is_tried_on_what_costs_little_and_is_installed(installed: pathlib.Path) -> None:
-    assert chosen(Tier.TEST)[0] == ["plain", "chosen", "browser"]
-
-
-def test_the_full_tier_leaves_out_what_takes_minutes(installed: pathlib.Path) -> None:
+def test_the_full_tier_leaves_out_what_takes_minutes() -> None:
     assert chosen(Tier.FULL)[0] == [
         *("plain", "slow", "timed", "plain", "chosen", "site", "browser", "guest"),
     ]
 
 
-def test_the_rest_is_all_that_some_machine_leaves_out(installed: pathlib.Path) -> None:
+def test_the_rest_is_all_that_the_first_tier_leaves_out() -> None:
     assert chosen(Tier.REST)[0] == ["slow", "timed", "plain", "site", "browser", "guest"]
 
 
-def test_without_a_tier_all_is_run(installed: pathlib.Path) -> None:
+def test_without_a_tier_all_is_run() -> None:
     assert len(chosen(None)[0]) == len(ITEMS)
 
 
-def test_what_is_not_installed_is_named_with_the_command_that_installs_it(installed: pathlib.Path) -> None:
+def test_what_needs_more_is_named_with_the_command_that_installs_it() -> None:
     terminal: typing.Any = Terminal()
     chosen(Tier.TEST)[1].pytest_terminal_summary(terminal)
-    assert terminal.lines == ["Tests left to `make test-full`, which installs Guests: 1"]
+    assert terminal.lines == [
+        "Tests left to `make test-full`, which installs Chromium: 1",
+        "Tests left to `make test-full`, which installs the agents of servers: 1",
+    ]
 
 
 def test_a_lane_keeps_the_tests_of_a_folder_or_of_a_file_together() -> None:
