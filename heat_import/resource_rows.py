@@ -36,7 +36,6 @@ from ..template.residual import (
     nodes,
     partial,
     quote,
-    token_of,
 )
 
 ROUTE_TABLE_ASSOCIATION = "AWS::EC2::SubnetRouteTableAssociation"
@@ -222,6 +221,6 @@ def _is_secret(residual: Json, rows: Mapping[str, Resource]) -> bool:
             referred = [attributes.get(path[0])]
         else:
             referred = list(attributes.values())
-        if any(token_of(value) is not None for value in referred):
+        if any(map(holds_secret, referred)):
             return True
     return False

@@ -8,8 +8,8 @@ stack.parameters, .outputs[].value,        residuals; only secrets are left to b
 of an environment
 resource.definition, task.definition       their fields are residuals
 resource.properties                        residual in which only secrets are left
-resource.reference_id, .attributes[],      a secret's node, or quoted data
-.data
+resource.reference_id, .attributes[]       quoted data in which secrets are sealed, each by itself
+resource.data                              a secret's node, or quoted data
 imported_key.secret                        a secret's node
 resource.metadata                          entries of the template: residual in which only secrets are
                                            left; entries of signals and others: quoted data
@@ -107,13 +107,28 @@ class RowLookup:
 
 def in_clear(value: Json, unseal: Unseal) -> Json:
     """Return the data of a reference, an attribute or a resource's data."""
+    if isinstance(value, list):
+        return [in_clear(item, unseal) for item in value]
+    if not isinstance(value, dict):
+        return value
     token = token_of(value)
-    return unquoted(value) if token is None else unseal(token)
+    if token is not None:
+        return unseal(token)
+    return {key: in_clear(item, unseal) for key, item in _entries(value).items()}
 
 
 def as_residual(value: Json) -> Json:
-    """Return the same as part of a residual: a secret stays sealed."""
-    return value if token_of(value) is not None else quote(unquoted(value))
+    """Return the same as part of a residual: secrets stay sealed."""
+    if isinstance(value, list):
+        return [as_residual(item) for item in value]
+    if not isinstance(value, dict) or token_of(value) is not None:
+        return value
+    return mapping({key: as_residual(item) for key, item in _entries(value).items()})
+
+
+def _entries(value: dict[str, Json]) -> Mapping[str, Json]:
+    """Return the entries of a map that was quoted."""
+    return members(value) if is_node(value) and value[FN] == "literal" else value
 
 
 def metadata_in_clear(row: Resource, unseal: Unseal) -> dict[str, Json]:

@@ -34,17 +34,12 @@ def _whole(value: Json, change: Change) -> Json:
     return value if token is None else sealed(change(token))
 
 
-def _wholes(values: Json, change: Change) -> Json:
-    """Replace the tokens of such values, by names that users choose."""
-    return {name: _whole(value, change) for name, value in values.items()}
-
-
 def _residual(value: Json, change: Change) -> Json:
     return retokened(value, change)
 
 
 def _fields(value: Json, change: Change) -> Json:
-    """Replace the tokens of residuals, by names that Stoker has given."""
+    """Replace the tokens of residuals by name; no name stands for a function here."""
     return {name: retokened(item, change) for name, item in value.items()}
 
 
@@ -73,8 +68,8 @@ _SHAPES: Mapping[tuple[str, str], Callable[[Json, Change], Json]] = {
     ("task", "definition"): _fields,
     ("resource", "definition"): _fields,
     ("resource", "properties"): _residual,
-    ("resource", "reference_id"): _whole,
-    ("resource", "attributes"): _wholes,
+    ("resource", "reference_id"): _residual,
+    ("resource", "attributes"): _fields,
     ("resource", "data"): _whole,
     ("software_config", "body"): _whole,
     ("software_deployment", "input_values"): _whole,

@@ -252,9 +252,41 @@ def _evaluate_node(item: dict[str, Residual], run: _Run) -> Json:
             return _from_resource("get_attr", attribute_value, run)
         values = [attribute_value, *path]
         function = "select"
+    if run.keep_sealed and function in ("select", "get_param"):
+        values = _into(values)
+        if len(values) == 1:
+            return values[0]
     if run.keep_sealed and is_deferred(values):
         return {**item, FN: function, ARGS: values}
     return _apply(item, function, [plain(value) for value in values] if run.keep_sealed else values, run)
+
+
+def _into(values: list[Residual]) -> list[Residual]:
+    """Return the arguments of a selection after as many steps of its path as lead into no secret.
+
+    So a plain value beside a secret is plain.
+    """
+    value, *path = values
+    if not is_deferred(value):
+        return values
+    while path and isinstance(path[0], str | int) and not isinstance(path[0], bool):
+        inner: Residual = None
+        if isinstance(value, list):
+            inner = _member(value, path[0])
+        elif isinstance(value, dict) and (parts := members(value)):
+            inner = parts.get(str(path[0]))
+        if inner is None:
+            break  # The selection itself knows what such a path means.
+        value = inner
+        path = path[1:]
+    return [value, *path]
+
+
+def _member(items: list[Residual], index: str | int) -> Residual:
+    try:
+        return items[int(index)]
+    except (ValueError, IndexError):
+        return None
 
 
 def _from_resource(function: str, value: Json, run: _Run) -> Json:

@@ -13,11 +13,11 @@ from ...resources.errors import PermanentError
 from ...resources.nested.base import output_error
 from ...sealing.redaction import SecretTexts
 from ...sealing.sealer import BoundSealer
-from ...sealing.stored import RowLookup, as_residual, in_clear
+from ...sealing.stored import SealedRowLookup, StoredLookup, as_residual, in_clear
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import TemplateError
-from ...template.residual import ARGS, FN, evaluate, is_node, mapping, nodes, quote, sealed
+from ...template.residual import ARGS, FN, evaluate, is_node, mapping, members, nodes, partial, quote, sealed
 
 
 class Secrets:
@@ -27,14 +27,14 @@ class Secrets:
     plugin made of a secret in another way.  Then the type's schema has to call that attribute sensitive, or
     name the property that it passes on.
 
-    :ivar properties: names of the resource's properties that hold secrets.
+    :ivar properties: the resource's properties that hold secrets, by name, in clear.
     """
 
     def __init__(self, sealer: BoundSealer) -> None:
         self._sealer = sealer
         self._texts: set[str] = set()
         self._cached: SecretTexts | None = None
-        self.properties: frozenset[str] = frozenset()
+        self.properties: Mapping[str, Json] = {}
 
     def open(self, token: str) -> Json:
         """Return the value of a token in clear.
@@ -69,7 +69,20 @@ class Secrets:
         return None if value is None else sealed(self._sealer.seal(value))
 
     def protect(self, value: Json) -> Json:
-        """Return a value as it is stored: sealed if a secret is in it, else quoted."""
+        """Return a value as it is stored: quoted, and each part sealed that is a secret or holds one.
+
+        A map of which a key holds a secret is sealed as a whole.
+        """
+        if not self.holds(value):
+            return quote(value)
+        if isinstance(value, list | tuple):
+            return [self.protect(item) for item in value]
+        if isinstance(value, Mapping) and not self.holds(list(value)):
+            return mapping({key: self.protect(item) for key, item in value.items()})
+        return self.seal(value)
+
+    def protect_whole(self, value: Json) -> Json:
+        """Return a value as it is stored: sealed if a secret is anywhere in it, else quoted."""
         return self.seal(value) if self.holds(value) else quote(value)
 
     def protect_each(self, values: JsonMap) -> dict[str, Json]:
@@ -112,25 +125,24 @@ class _Opening:
 
     def __init__(self, secrets: Secrets, rows: Mapping[str, Resource]) -> None:
         self._secrets = secrets
-        self._lookup = RowLookup(rows, self._open)
+        self._lookup = SealedRowLookup(rows)
         self._budget = Budget()
-        self._has_opened = False
-
-    def _open(self, token: str) -> Json:
-        self._has_opened = True
-        return self._secrets.open(token)
 
     def evaluate(self, tree: Json) -> Json:
         """Return the value of a tree, and remember the parts that hold secrets."""
-        if isinstance(tree, dict) and not is_node(tree):
-            return {key: self.evaluate(item) for key, item in tree.items()}
+        return self._opened(partial(tree, self._lookup, self._budget))
+
+    def _opened(self, tree: Json) -> Json:
+        """Return the value of a residual in which only secrets are left."""
         if isinstance(tree, list):
-            return [self.evaluate(item) for item in tree]
-        self._has_opened = False
-        value = evaluate(tree, self._lookup, self._budget)
-        if self._has_opened:
+            return [self._opened(item) for item in tree]
+        if not isinstance(tree, dict):
+            return tree
+        if is_node(tree) and tree[FN] != "literal":
+            value = evaluate(tree, StoredLookup(self._secrets.open), self._budget)
             self._secrets.add(value)
-        return value
+            return value
+        return {key: self._opened(item) for key, item in members(tree).items()}
 
 
 def open_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Secrets) -> dict[str, Json]:

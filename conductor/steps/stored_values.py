@@ -4,7 +4,7 @@ Steps, signals, comparisons with the cloud and imports store properties, metadat
 references through it.  So a value that one of them seals is never stored in clear by another one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from ...resources.plugin import ResourceType
 from ...shapes import Json, JsonMap
@@ -12,16 +12,37 @@ from ...template.residual import holds_secret, is_node, mapping, members, quote
 from .secrets import Secrets
 
 
-def note_properties(stored: Json, names: Iterable[str], secrets: Secrets) -> None:
+def note_properties(stored: Json, values: JsonMap, secrets: Secrets) -> None:
     """Note which properties of the resource hold secrets: attributes may pass them on in another form.
 
     :param stored: the properties as they are stored.
-    :param names: names of the properties, for those that one function makes as a whole.
+    :param values: the properties in clear.
     """
     if is_node(stored) and not members(stored):
-        secrets.properties = frozenset(names if holds_secret(stored) else ())
+        parts: JsonMap = dict.fromkeys(values, stored)
     else:
-        secrets.properties = frozenset(name for name, value in members(stored).items() if holds_secret(value))
+        parts = members(stored)
+    secrets.properties = {name: values.get(name) for name, part in parts.items() if holds_secret(part)}
+    for name, value in secrets.properties.items():
+        note_secrets(parts[name], value, secrets)
+
+
+def note_secrets(stored: Json, value: Json, secrets: Secrets) -> None:
+    """Remember what is sealed in a value, or made of something sealed, as a secret.
+
+    :param stored: the value with its secrets sealed.
+    """
+    if not holds_secret(stored):
+        return
+    parts = members(stored)
+    if parts and isinstance(value, Mapping) and parts.keys() <= value.keys():
+        for key, part in parts.items():
+            note_secrets(part, value[key], secrets)
+    elif isinstance(stored, list) and isinstance(value, list) and len(stored) == len(value):
+        for part, item in zip(stored, value, strict=True):
+            note_secrets(part, item, secrets)
+    else:
+        secrets.add(value)  # Also where the schema has made another form of it.
 
 
 def property_column(value: Json, secrets: Secrets, *, is_secret: bool) -> Json:
@@ -45,7 +66,7 @@ def changed_properties(plugin: ResourceType, stored: Json, changed: JsonMap, sec
     columns = {
         name: secrets.seal(value)
         if schema[name].sensitive or name in secrets.properties
-        else secrets.protect(value)
+        else secrets.protect_whole(value)
         for name, value in changed.items()
     }
     return mapping({**members(stored), **columns})
@@ -53,7 +74,7 @@ def changed_properties(plugin: ResourceType, stored: Json, changed: JsonMap, sec
 
 def metadata_column(metadata: Json, secrets: Secrets) -> Json:
     """Return metadata whose origin is not known."""
-    return secrets.protect(metadata)
+    return secrets.protect_whole(metadata)
 
 
 def data_column(plugin: ResourceType, data: JsonMap, secrets: Secrets) -> Json:
@@ -64,7 +85,9 @@ def data_column(plugin: ResourceType, data: JsonMap, secrets: Secrets) -> Json:
     """
     value = dict(data)
     return (
-        secrets.seal(value) if is_sensitive(plugin) or _passes_on(plugin, secrets) else secrets.protect(value)
+        secrets.seal(value)
+        if is_sensitive(plugin) or _passes_on(plugin, secrets)
+        else secrets.protect_whole(value)
     )
 
 
@@ -77,8 +100,12 @@ def value_columns(
     :param reference: the value of get_resource.
     """
     for name, attribute in plugin.attributes_schema.items():
-        if attribute.sensitive or attribute.from_property in secrets.properties:
-            secrets.add(attributes.get(name))
+        value = attributes.get(name)
+        source = attribute.from_property
+        # Of a value that is passed on as it is, the secrets are known already, and the rest of it is none.
+        passed_on = source in secrets.properties and value != secrets.properties.get(str(source))
+        if attribute.sensitive or passed_on:
+            secrets.add(value)
     return {
         "attributes": secrets.protect_each(attributes),
         "reference_id": secrets.protect(reference),

@@ -20,7 +20,7 @@ from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.drift import DriftPolicy
 from ...template.errors import TemplateError
-from ...template.residual import evaluate, holds_secret, is_deferred, is_node, members, partial
+from ...template.residual import evaluate, holds_secret, is_deferred, members, partial
 from .computing import Computing
 from .secrets import ClaimLookup, SealedLookup, Secrets
 from .stored_values import (
@@ -29,6 +29,7 @@ from .stored_values import (
     is_sensitive,
     metadata_column,
     note_properties,
+    note_secrets,
     value_columns,
 )
 
@@ -228,25 +229,10 @@ def _evaluated(
     secret = {name for name, value in members(sealed).items() if is_deferred(value)}
     values = evaluate(properties, ClaimLookup(claim, secrets), budget)
     if holds_secret(sealed):
-        _note_secrets(sealed, values, secrets)
+        note_secrets(sealed, values, secrets)
     if definition.external_id is not None:
         return sealed, resolve_stored(plugin.properties_schema, values)
     return sealed, resolve_properties(plugin.properties_schema, values, secret)
-
-
-def _note_secrets(sealed: Json, value: Json, secrets: Secrets) -> None:
-    """Remember the value that functions have made of a secret as a secret, too.
-
-    :param sealed: the value with its secrets sealed.
-    """
-    if parts := members(sealed):
-        for key, part in parts.items():
-            _note_secrets(part, value[key], secrets)
-    elif isinstance(sealed, list):
-        for part, item in zip(sealed, value, strict=True):
-            _note_secrets(part, item, secrets)
-    elif is_node(sealed) and holds_secret(sealed):
-        secrets.add(value)
 
 
 def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing) -> bool:

@@ -13,6 +13,8 @@ from simulation.world import GRACE, World
 from stoker.db.ids import StackId
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
+from stoker.sealing.redaction import MASK
+from stoker.sealing.stored import masked
 from stoker.template.errors import TemplateError
 
 Json = typing.Any
@@ -376,3 +378,43 @@ def test_a_resource_that_a_nested_stack_does_not_have_cannot_be_read(world: Worl
     }
     with pytest.raises(TemplateError, match=r"The Referenced Attribute \(n resource.x\) is incorrect"):
         world.create("s", hot({"n": {"type": INNER}, "r": reader}), files={INNER: json.dumps(hot({}))})
+
+
+def test_a_plain_value_beside_a_secret_may_be_a_template_and_is_shown(world: World) -> None:
+    inner_template = json.dumps(hot({"s": server()}))
+    bag = {"plain": "v", "document": inner_template, "word": {"get_param": "word"}}
+    nested = json.dumps(
+        hot(
+            {"bag": {"type": "OS::Heat::Value", "properties": {"value": bag, "type": "json"}}},
+            parameters={"word": {"type": "string", "hidden": True}},
+            outputs={"all": {"value": {"get_attr": ["bag", "value"]}}},
+        )
+    )
+    chosen = {"get_attr": ["outer", "all", "plain"]}
+    stack = created(
+        world,
+        hot(
+            {
+                "outer": child(word={"get_param": "word"}),
+                "made": {
+                    "type": "OS::Heat::Stack",
+                    "properties": {"template": {"get_attr": ["outer", "all", "document"]}},
+                },
+                "shown": {"type": "OS::Heat::Value", "properties": {"value": chosen}},
+                "hidden": {
+                    "type": "OS::Heat::Value",
+                    "properties": {"value": {"get_attr": ["outer", "all", "word"]}},
+                },
+            },
+            parameters={"word": {"type": "string", "hidden": True}},
+        ),
+        files={INNER: nested},
+        parameters={"word": "correct-horse"},
+    )
+    assert stack.status == Status.COMPLETE, stack.reason
+    stored = rows(world, stack)
+    assert stored["shown"].properties == {"value": "v"}
+    assert stored["shown"].attributes == {"value": "v"}
+    assert masked(stored["hidden"].properties) == {"value": MASK}
+    text = world.database.read(lambda conn: str(conn.execute(sa.select(tables.resource)).all()))
+    assert "correct-horse" not in text

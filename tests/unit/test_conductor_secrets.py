@@ -3,8 +3,13 @@
 import typing
 
 import pytest
-from stoker.conductor.steps.secrets import Secrets
+from services.db.rows import a_resource
+from stoker.conductor.steps.secrets import Secrets, open_outputs
+from stoker.db.ids import StackId
+from stoker.sealing.redaction import MASK
 from stoker.sealing.sealer import Sealer
+from stoker.sealing.stored import StoredLookup, as_residual, masked
+from stoker.template.residual import evaluate, node, partial, quote, token_of
 
 WORD = "correct-horse"
 
@@ -46,3 +51,45 @@ def test_a_secret_of_one_letter_is_sealed_but_leaves_texts_alone(secrets: Secret
     secrets.add("z")
     assert secrets.redact("a zoo") == "a zoo"
     assert secrets.protect("zoo") != "zoo"
+
+
+def test_what_stands_beside_a_secret_stays_readable(secrets: Secrets) -> None:
+    value = {"plain": ["v", 7], "secret": WORD, "list": ["a", f"x{WORD}"], "$fn": {"deep": WORD}}
+    stored = secrets.protect(value)
+    assert WORD not in str(stored)
+    assert secrets.open_value(stored) == value
+    residual = as_residual(stored)
+    lookup = StoredLookup(secrets.open)
+    assert partial(node("select", residual, "plain"), lookup) == ["v", 7]
+    assert partial(node("select", residual, "plain", "1"), lookup) == 7
+    assert partial(node("select", residual, "list", 0), lookup) == "a"
+    for path in (["secret"], ["list", 1], ["$fn", "deep"]):
+        part = partial(node("select", residual, *path), lookup)
+        assert token_of(part) is not None
+        assert masked(part) == MASK
+        assert evaluate(part, lookup) == evaluate(node("select", quote(value), *path), lookup)
+    # Inside of a secret, or where there is nothing, the selection is evaluated when the secret is opened.
+    for path in (["secret", 0], ["none"], ["list", 5]):
+        part = partial(node("select", residual, *path), lookup)
+        assert evaluate(part, lookup) == evaluate(node("select", quote(value), *path), lookup)
+
+
+def test_a_map_with_a_secret_key_is_sealed_as_a_whole(secrets: Secrets) -> None:
+    assert token_of(secrets.protect({WORD: 1, "plain": 2})) is not None
+    stored = secrets.protect({"plain": 2, "inner": {WORD: 1}})
+    assert stored["plain"] == 2
+    assert token_of(stored["inner"]) is not None
+
+
+def test_an_output_of_a_nested_stack_makes_no_secret_of_the_plain_ones(secrets: Secrets) -> None:
+    sealed = secrets.protect({"plain": "value", "secret": WORD})
+    row = a_resource(StackId("s"), 1, "inner", attributes={"outputs": sealed})
+    outputs = {
+        "all": {"value": node("get_attr", "inner", "outputs")},
+        "plain": {"value": node("get_attr", "inner", "outputs", "plain")},
+        "made": {"value": node("list_join", ["-", [node("get_attr", "inner", "outputs", "secret"), "b"]])},
+    }
+    values = open_outputs(outputs, {"inner": row}, secrets)
+    assert values == {"all": {"plain": "value", "secret": WORD}, "plain": "value", "made": f"{WORD}-b"}
+    assert secrets.holds(f"{WORD}-b")
+    assert not secrets.holds("value")

@@ -15,7 +15,7 @@ from stoker.sealing.sealer import Sealer
 
 REGISTRY = ResourceRegistry.installed()
 SECRET = 'a "quoted"\tword\nof two lines: ä'
-WRITERS = ("seal", "protect", "protect_each")
+WRITERS = ("seal", "protect", "protect_whole", "protect_each")
 """Methods of Secrets that make a column."""
 PASSED_ON = [
     (type_name, name, attribute.from_property)
@@ -37,7 +37,7 @@ def test_an_attribute_of_a_hidden_property_is_sealed_in_whatever_form(
     secrets: Secrets, type_name: str, name: str, property_name: str, convert: typing.Callable[[str], str]
 ) -> None:
     plugin = REGISTRY.get(type_name)
-    stored_values.note_properties({property_name: secrets.seal(SECRET)}, [property_name], secrets)
+    stored_values.note_properties({property_name: secrets.seal(SECRET)}, {property_name: SECRET}, secrets)
     converted = convert(SECRET)
     columns = value_columns(plugin, {name: converted, "other": "plain"}, "id", secrets)
     columns["data"] = data_column(plugin, {"kept": converted}, secrets)
@@ -50,7 +50,7 @@ def test_an_attribute_of_a_plain_property_stays_readable(
     secrets: Secrets, type_name: str, name: str, property_name: str
 ) -> None:
     plugin = REGISTRY.get(type_name)
-    stored_values.note_properties({property_name: "plain"}, [property_name], secrets)
+    stored_values.note_properties({property_name: "plain"}, {property_name: "plain"}, secrets)
     if not plugin.attributes_schema[name].sensitive:
         columns = value_columns(plugin, {name: "plain"}, "id", secrets)
         assert columns == {"attributes": {name: "plain"}, "reference_id": "id"}
@@ -58,7 +58,7 @@ def test_an_attribute_of_a_plain_property_stays_readable(
 
 def test_a_hidden_property_stays_sealed_where_the_cloud_shows_another_value(secrets: Secrets) -> None:
     stored = {"value": secrets.seal(SECRET), "type": "string"}
-    stored_values.note_properties(stored, stored, secrets)
+    stored_values.note_properties(stored, {"value": SECRET, "type": "string"}, secrets)
     column = changed_properties(
         REGISTRY.get("OS::Heat::Value"), stored, {"value": "else", "type": "json"}, secrets
     )
