@@ -14,8 +14,8 @@ from packaging.utils import canonicalize_name
 EXTRAS = ("postgresql", "mysql", "etcd", "zookeeper", "redis", "memcached", "client")
 """The extras of Stoker that are no tools of its development."""
 HEAD = """\
-# The versions that the tests have run with, of all that Stoker and its extras for operators require:
-#     pip install -c constraints.txt 'stoker[postgresql,etcd]'
+# The versions that the tests have run with, of all that Stoker and its extras for operators require, for
+# `pip install -c constraints.txt`.
 # `make constraints` makes this file.
 """
 

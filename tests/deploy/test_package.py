@@ -80,6 +80,16 @@ def test_the_sbom_names_stoker_and_each_library_that_is_pinned(dist: pathlib.Pat
     assert {name: components.get(name) for name in pins} == pins
 
 
+def test_the_readme_installs_the_wheel_with_its_drivers(dist: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    section = (ROOT / "README.md").read_text().partition("## Install it\n")[2].partition("\n## ")[0]
+    first, *others = [line.strip() for line in section.splitlines() if line.startswith("    ")]
+    assert first == "make dist"
+    commands = "\n".join(others).replace("/opt/stoker", str(tmp_path / "opt"))
+    output_of(["bash", "-euc", commands], dist.parent)
+    drivers = "import stoker, psycopg, etcd3gw; print(stoker.__file__)"
+    assert str(tmp_path) in output_of([tmp_path / "opt" / "bin" / "python", "-c", drivers], tmp_path)
+
+
 class Prefix:
     """An environment with nothing in it but Stoker.
 
