@@ -41,7 +41,7 @@ serve: .venv/client.stamp
 # The cloud of the tests, for people, and for tests with STOKER_TEST_CLOUD=var/cloud; it runs until Ctrl-C.
 # INCLUDE="octavia …" starts services that it does not need.
 cloud: cloud-databases
-	cd tests && ../$(BIN)/python -m harness.cloud $(CURDIR)/var/cloud --remove $(INCLUDE:%=--with %)
+	cd tests && ../$(BIN)/python -m harness.cloud '$(CURDIR)/var/cloud' --remove $(INCLUDE:%=--with %)
 
 # A stack of each HOT template below CHECKOUT, such as a clone of openstack/heat-templates; not part of the tests.
 templates: $(if $(STOKER_TEST_CLOUD),.venv/test.stamp,cloud-databases)
@@ -170,7 +170,7 @@ bench-check: .venv/test.stamp
 
 # Source archive, wheel, SBOM and checksums in dist/, of the version that the tag says.
 dist: .venv/dist.stamp
-	tools/dist $(BIN)/python .venv/dist $(CURDIR)/dist
+	tools/dist $(BIN)/python .venv/dist '$(CURDIR)/dist'
 
 # The image that Containerfile describes, of the packages; IMAGE_ARGS="--build-arg EXTRAS=mysql,redis" chooses other drivers.
 image: dist
@@ -231,7 +231,7 @@ HEAT := tests/harness/heat/installed
 .venv/node/installed.stamp: .venv/test.stamp console/package.json console/package-lock.json
 	tools/install-test-deps check
 	mkdir -p .venv/node && cp console/package.json console/package-lock.json .venv/node
-	cd .venv/node && $(CURDIR)/$(QUIET) "Installing what checks the console, once" npm ci --no-audit --no-fund
+	cd .venv/node && ../../$(QUIET) "Installing what checks the console, once" npm ci --no-audit --no-fund
 	touch $@
 
 # The agents of servers, in their folder, as the services of the cloud.
