@@ -5,17 +5,17 @@ threads and secrets in its memory and must not be forked.  As their parent it al
 that belongs to nobody else yet.  It ends, with all helpers, when the daemon closes its end of the socket or
 dies.
 
-The first message is HelperLimits as JSON, answered when YAQL is loaded.  Then ``{"start": true}`` with a
-socket is answered by ``{"pid": N}``, ``{"end": N}`` by ``{"status": S}`` as of waitpid, an error by
-``{"error": text}``.
+The first message is HelperLimits as JSON.  The answer, when YAQL is loaded, says why the system does not
+filter the calls of helpers, or "".  Then ``{"start": true}`` with a socket is answered by ``{"pid": N}``,
+``{"end": N}`` by ``{"status": S}`` as of waitpid, an error by ``{"error": text}``.
 """
 
 import contextlib
 import ctypes
 import gc
+import importlib
 import json
 import os
-import pathlib
 import resource
 import select
 import signal
@@ -24,11 +24,13 @@ import sys
 import time
 from collections.abc import Mapping
 
-from . import channel
+from . import channel, system_calls
 from .channel import CONTROL, SECONDS
 from .evaluation import Evaluation
 from .limits import HelperLimits
 
+_LATE = ("_strptime", "unicodedata", "stringprep", "encodings.idna", "encodings.latin_1", "dateutil.tz")
+"""Modules that Python loads when a function first needs them; helpers can open no file then."""
 _MOST = {
     resource.RLIMIT_CORE: 0,
     resource.RLIMIT_FSIZE: 0,
@@ -100,8 +102,10 @@ class ForkServer:
 
 def serve(sock: socket.socket, evaluation: Evaluation, limits: HelperLimits) -> None:
     """Answer requests until the pool closes the connection."""
-    idle = _address_space()
+    statm = os.open("/proc/self/statm", os.O_RDONLY)
+    idle = _address_space(statm)
     _restrict(idle + limits.memory)
+    system_calls.restrict()  # From here on nothing can be opened.  The fork server has said whether it works.
     with contextlib.suppress(OSError, channel.TooLong):
         while (request := channel.receive(sock, limits.message + SECONDS.size)) is not None:
             # SIGPROF ends the process also where C code holds the interpreter.
@@ -110,7 +114,7 @@ def serve(sock: socket.socket, evaluation: Evaluation, limits: HelperLimits) -> 
             answer = evaluation.answer(request[SECONDS.size :])
             signal.setitimer(signal.ITIMER_PROF, 0)
             channel.send(sock, SECONDS.pack(time.process_time() - since) + answer)
-            if _address_space() > idle + limits.memory // 2:
+            if _address_space(statm) > idle + limits.memory // 2:
                 return  # Memory that malloc kept must not count against the next request.
 
 
@@ -126,9 +130,25 @@ def _gain_nothing() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
 
 
-def _address_space() -> int:
-    pages = pathlib.Path("/proc/self/statm").read_text().split()[0]
+def _address_space(statm: int) -> int:
+    """Return the size of the process whose statm(5) is open."""
+    pages = os.pread(statm, CONTROL, 0).split()[0]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _why_unfiltered() -> str:
+    """Return why the system does not filter the calls of helpers; "": it does, in a process that tries it."""
+    reader, writer = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            os.write(writer, (system_calls.restrict() or "").encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        text = answer.read(CONTROL // 2).decode(errors="replace")
+    _, status = os.waitpid(pid, 0)
+    return text or (f"the process that tried it ended by {status}" if status else "")
 
 
 def main() -> None:
@@ -136,14 +156,17 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = socket.socket(fileno=int(sys.argv[1]))
     limits = HelperLimits(**json.loads(control.recv(CONTROL)))
+    for name in _LATE:
+        importlib.import_module(name)
     fork_server = ForkServer(Evaluation(limits), limits)
     _gain_nothing()
+    unfiltered = _why_unfiltered()
     gc.freeze()  # A collection in a helper would copy the pages that all of them share.
     awake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     with contextlib.suppress(OSError):
-        control.send(b'{"ready": true}')
+        control.send(json.dumps({"ready": True, "unfiltered": unfiltered}).encode())
         while True:
             ready, _, _ = select.select([control.fileno(), awake], [], [])
             fork_server.reap()

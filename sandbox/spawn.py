@@ -140,8 +140,9 @@ class ForkServerProcess:
         assert self._control is not None
         if not self._ready:
             self._control.settimeout(STARTS_WITHIN)
-            json.loads(self._control.recv(CONTROL))
+            started = json.loads(self._control.recv(CONTROL))
             self._ready = True
+            _log_filter(started.get("unfiltered", ""))
         self._control.settimeout(ANSWERS_WITHIN)
         socket.send_fds(self._control, [json.dumps(message).encode()], handles)
         answer: dict[str, Json] = json.loads(self._control.recv(CONTROL))
@@ -160,6 +161,13 @@ class ForkServerProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _log_filter(problem: str) -> None:
+    if problem:
+        LOG.warning("The system calls of helper processes are not filtered: %s", problem)
+    else:
+        LOG.info("The system calls of helper processes are filtered: they open nothing and start nothing")
 
 
 def _spawn(control: socket.socket) -> subprocess.Popen[bytes]:

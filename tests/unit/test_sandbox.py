@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import platform
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import time
 
 import pytest
 from harness.waiting import wait_for
-from stoker.sandbox import evaluator
+from stoker.sandbox import evaluator, system_calls
 from stoker.sandbox.errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
 from stoker.sandbox.evaluator import Account, charged_to
 from stoker.sandbox.limits import MIB, HelperLimits
@@ -282,7 +283,10 @@ def test_a_helper_knows_nothing_of_its_parent(monkeypatch):
         helper = pool.pids()[1]
         handles = {int(path.name): os.readlink(path) for path in pathlib.Path(f"/proc/{helper}/fd").iterdir()}
         assert {handles[number] for number in range(3)} == {"/dev/null"}
-        assert set(handles) == {0, 1, 2, 3}
+        assert set(handles) == {0, 1, 2, 3, 4}
+        assert handles[4].endswith("/statm"), "its own size, opened before the filter"
+        if system_calls.program(platform.machine()) is not None:
+            assert "Seccomp:\t2\n" in pathlib.Path(f"/proc/{helper}/status").read_text()
         limits = pathlib.Path(f"/proc/{helper}/limits").read_text()
         assert "Max core file size        0 " in limits
         assert "Max file size             0 " in limits
@@ -291,6 +295,92 @@ def test_a_helper_knows_nothing_of_its_parent(monkeypatch):
         assert "NoNewPrivs:\t1\n" in pathlib.Path(f"/proc/{helper}/status").read_text()
         space = int(limits.split("Max address space")[1].split()[0])
         assert space < QUICK.memory + 100 * MIB
+
+
+FORBIDDEN = """
+import ctypes, mmap, os, signal, socket, subprocess, sys
+from stoker.sandbox import system_calls
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(38, 1, 0, 0, 0)
+parent = os.getppid()
+files = os.open("/", os.O_RDONLY)
+attempts = {
+    "a socket": lambda: socket.socket(),
+    "a pair of sockets": lambda: socket.socketpair(),
+    "a program": lambda: os.execv("/bin/true", ["true"]),
+    "a process": lambda: os.fork(),
+    "a file": lambda: os.open("/etc/passwd", os.O_RDONLY),
+    "a new file": lambda: os.open("/tmp/stoker-x", os.O_CREAT | os.O_WRONLY),
+    "a list of files": lambda: os.listdir(files),
+    "a removal": lambda: os.unlink("/tmp/stoker-x"),
+    "a signal": lambda: os.kill(parent, 0),
+    "a pipe": lambda: os.pipe(),
+    "a limit": lambda: __import__("resource").setrlimit(1, (9, 9)),
+    "an ioctl": lambda: __import__("fcntl").ioctl(1, 0x5413, b"x" * 8),
+    "a trace": lambda: _checked(libc.ptrace(0, 0, 0, 0)),
+    "memory of another process": lambda: _checked(libc.process_vm_readv(parent, None, 0, None, 0, 0)),
+}
+
+def _checked(result):
+    if result == -1:
+        raise OSError(ctypes.get_errno(), "")
+
+__import__("resource"), __import__("fcntl")
+problem = system_calls.restrict()
+assert problem is None, problem
+for name, attempt in attempts.items():
+    try:
+        attempt()
+        print("allowed:", name)
+    except OSError as error:
+        if error.errno != 1:
+            print(name, error)
+    except ValueError as error:  # Python's error for a limit that the system refuses.
+        if "not allowed" not in str(error):
+            print(name, error)
+print("ended", sum(range(10**6)), len(bytearray(10**7)))
+"""
+
+
+@pytest.mark.skipif(system_calls.program(platform.machine()) is None, reason="the system has no filter")
+def test_a_helper_opens_nothing_and_starts_nothing():
+    done = subprocess.run([sys.executable, "-c", FORBIDDEN], capture_output=True, text=True, check=False)
+    assert done.stdout == "ended 499999500000 10000000\n", done.stderr
+
+
+@pytest.mark.skipif(system_calls.program(platform.machine()) is None, reason="the system has no filter")
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "str(datetime('2026-11-27T10:00:00Z') > datetime(2020, 1, 1))",
+        "str(now().year > 2020)",
+        "datetime(2026, 11, 27).format('%Y %B') = '2026 November'",
+        "str(datetime('27 Nov 2026', '%d %b %Y').month)",
+        "str(localtz())",
+        "str(random() < 1)",
+        "str(regex('[äö]+').matches('ä'))",
+        "'ß'.toUpper()",
+        "str(timespan(days => 1).hours)",
+    ],
+)
+def test_the_functions_of_yaql_need_nothing_that_the_filter_refuses(expression):
+    with own_pool() as pool:
+        assert pool.yaql(expression, None)
+
+
+def test_a_machine_without_a_filter_is_named(monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "vax")
+    problem = system_calls.restrict()
+    assert problem.startswith("there is no filter for ")
+    assert problem.endswith(" on vax")
+
+
+def test_a_filter_allows_what_is_listed_and_no_other_machine():
+    code = system_calls.program("x86_64")
+    assert len(code) % 8 == 0
+    assert system_calls.program("aarch64") != code
+    assert system_calls.program("i686") is None
 
 
 def test_a_forked_process_has_helpers_of_its_own():
