@@ -8,6 +8,9 @@ from collections.abc import Callable, Hashable
 import futurist
 from futurist import rejection
 
+from ..db.errors import Unavailable
+from ..observe.seldom import Seldom
+
 LOG = logging.getLogger(__name__)
 
 
@@ -31,6 +34,7 @@ class BackgroundPool:
         full = rejection.reject_when_reached(waiting)
         self._pool = futurist.ThreadPoolExecutor(max_workers=threads, check_and_reject=full)
         self._lock = threading.Lock()
+        self._seldom = Seldom()
         self._keys: set[Hashable] = set()
 
     def submit(self, key: Hashable, function: Callable[[], None]) -> bool:
@@ -54,7 +58,11 @@ class BackgroundPool:
     def _ended(self, key: Hashable, future: typing.Any) -> None:
         self._forget(key)
         if not future.cancelled() and (error := future.exception()) is not None:
-            LOG.error("%s of %s failed, retrying", self._name, key, exc_info=error)
+            if isinstance(error, Unavailable):
+                if self._seldom.passes("unavailable"):
+                    LOG.warning("%s waits, the database is unavailable: %s", self._name, error)
+            elif self._seldom.passes(str(key), type(error).__name__):
+                LOG.error("%s of %s failed, retrying", self._name, key, exc_info=error)
 
     def _forget(self, key: Hashable) -> None:
         with self._lock:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import futurist
 
 from ..db.engine import routine
+from ..db.errors import Unavailable
 from ..observe import metrics
 from ..observe.recorder import SILENT, Recorder
+from ..observe.seldom import Seldom
 from .liveness import Liveness
 from .timetable import AlwaysActive, Cadence, Outlook, Timetable
 
@@ -110,6 +112,7 @@ class Scheduler:
         self._recorder = recorder
         self._clock = clock
         self._monotonic = monotonic
+        self._seldom = Seldom(monotonic)
         self._timetable = Timetable(
             {name: duty.interval for name, duty in duties.items()},
             {name: policy.cadence for name, policy in self._policies.items()},
@@ -207,8 +210,12 @@ class Scheduler:
                     routine() if policy.is_routine else contextlib.nullcontext(),
                 ):
                     self._run(name)
-        except Exception:  # top of a duty: the next round tries again, the other duties continue
-            LOG.exception("Duty %s failed", name)
+        except Unavailable as error:
+            if self._seldom.passes(name, "unavailable"):
+                LOG.warning("Duty %s waits, the database is unavailable: %s", name, error)
+        except Exception as error:  # top of a duty: the next round tries again, the other duties continue
+            if self._seldom.passes(name, type(error).__name__):
+                LOG.exception("Duty %s failed", name)
         finally:
             self._liveness.beat(_loop(name))
             self._locks[name].release()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ...db.errors import Unavailable
 from ...db.work.claim import Claim, Claimant, action_of
+from ...observe.seldom import Seldom
 from ...resources.errors import (
     Cancelled,
     PermanentError,
@@ -38,11 +39,12 @@ STALLED = 2.0
 
 
 class StepRunner(Steps):
-    """Implements results.Steps; holds no state, so that all threads of the pool share it."""
+    """Implements results.Steps; all threads of the pool share it."""
 
     def __init__(self, *, registry: ResourceRegistry, services: StepServices) -> None:
         self._registry = registry
         self._services = services
+        self._seldom = Seldom()
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
         outcomes = self._outcomes(claim, who)
@@ -101,7 +103,8 @@ class StepRunner(Steps):
         except (Unavailable, HelperUnavailable, MemoryError) as error:
             # Not the resource's failure: its step is done again, under the same claim and key.  Timeouts
             # end a step that never gets as much memory as it wants.
-            LOG.warning("Resource %s: %s", where, _retry_line(error))
+            if self._seldom.passes(claim.project_id, type(error).__name__):
+                LOG.warning("Resource %s: %s", where, _retry_line(error))
             return StepResult(claim, None, poll_after=STALLED, progress=progress)
         except Exception as error:  # noqa: BLE001 - top of a thread: a plugin's bug fails its resource only
             # The traceback may hold values that were unsealed for the step.

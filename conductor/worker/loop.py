@@ -31,6 +31,7 @@ from ...db.rows import Outcome, ReadyTasks
 from ...db.work import commit
 from ...db.work.claim import Claimant
 from ...engine.context import Hints, announce
+from ...observe.seldom import Seldom
 from ..steps.results import StepResult, Steps
 from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState
 from .claims import CancelRequest, Claims
@@ -147,6 +148,7 @@ class WorkLoop:
         )
         self._who: Claimant | None = None
         self._broken = False
+        self._seldom = Seldom(monotonic)
         self._drains = False
         self._exchange_seconds = 0.0
 
@@ -222,7 +224,8 @@ class WorkLoop:
         try:
             self._database.read(lambda conn: conn.execute(sa.select(1)).scalar())
         except Unavailable as error:
-            LOG.warning("The database is unavailable still: %s", error)
+            if self._seldom.passes("still"):
+                LOG.warning("The database is unavailable still: %s", error)
             return False
         return True
 
@@ -259,7 +262,8 @@ class WorkLoop:
                 self._exchange(who, results, alone)
             self._faults.reconcile(who)
         except Unavailable as error:
-            LOG.warning("The database is unavailable, work waits: %s", error)
+            if self._seldom.passes("work waits"):
+                LOG.warning("The database is unavailable, work waits: %s", error)
             return self._limits.stalled
         return self._pause()
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from ...db.work.claim import Claimant
+from ...observe.seldom import Seldom
 from ..liveness import Liveness, Progress
 from ..slice import Ring
 from .loop import WorkLoop
@@ -41,6 +42,7 @@ class WorkThread:
         self._stop = threading.Event()
         self._draining = threading.Event()
         self._dead = False
+        self._seldom = Seldom()
         self.loop = make(self._soon.set)
         self._thread = threading.Thread(target=self._run, name="work-loop", daemon=True)
 
@@ -93,8 +95,9 @@ class WorkThread:
             if self._draining.is_set():
                 self.loop.drain()
             return self.loop.run_once()
-        except Exception:  # top of a thread: a bug in one round must not end all work of the conductor
+        except Exception as error:  # top of a thread: a bug in one round must not end all work
             # Where memory is short, logging fails, too.
             with contextlib.suppress(MemoryError, RuntimeError):
-                LOG.exception("A round of the work loop failed")
+                if self._seldom.passes(type(error).__name__):
+                    LOG.exception("A round of the work loop failed")
             return LONGEST_SLEEP

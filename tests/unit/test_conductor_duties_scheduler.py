@@ -14,6 +14,7 @@ from stoker.conductor.scheduler import DUTY_THREADS, DutyPolicy, Scheduler
 from stoker.conductor.slice import Ring
 from stoker.conductor.timetable import AlwaysActive, Cadence
 from stoker.db.engine import Commits, Database
+from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId
 from stoker.ring.local_member import LocalMember
 from stoker.ring.membership import Membership
@@ -67,6 +68,23 @@ def test_a_duty_that_breaks_runs_again_and_the_others_go_on(begin: Callable[...,
     sound = CountedDuty()
     begin(broken, sound)
     wait_for(lambda: broken.rounds > 3 and sound.rounds > 3)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [(ValueError("a bug"), "Duty 0 failed"), (Unavailable("disk full"), "Duty 0 waits, the database is")],
+)
+def test_a_duty_that_breaks_each_time_is_logged_once_a_minute(
+    begin: Callable[..., Scheduler], caplog: pytest.LogCaptureFixture, error: Exception, line: str
+) -> None:
+    def break_down() -> None:
+        raise error
+
+    duty = CountedDuty(job=break_down)
+    begin(duty)
+    wait_for(lambda: duty.rounds > 5, within=60)
+    [record] = [record for record in caplog.records if line in record.getMessage()]
+    assert (record.exc_info is None) == isinstance(error, Unavailable)
 
 
 def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., Scheduler]) -> None:
