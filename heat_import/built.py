@@ -12,18 +12,35 @@ from ..shapes import Json
 
 
 @dataclass(frozen=True)
+class Resizing:
+    """The members of a group that an update with the same template changes.
+
+    A signal has resized the group, or members have another definition than the group's: each update brings it
+    to the size that the template says.
+
+    :ivar deleted, created, changed: names of members.
+    """
+
+    deleted: Sequence[str] = ()
+    created: Sequence[str] = ()
+    changed: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class BuiltStack:
     """The rows of one stack.
 
     :ivar compiled: the stack's goal as an update would have it.
     :ivar rows: the stack's resources, replaced ones too; of each name the present one comes last.
     :ivar children: the stacks nested in it.
+    :ivar resizing: what an update with the same template would change, if it is a group.
     """
 
     stack: Stack
     compiled: Compiled = field(repr=False)
     rows: Sequence[Resource] = ()
     children: Sequence["BuiltStack"] = ()
+    resizing: Resizing = Resizing()
 
     def all(self) -> Iterator["BuiltStack"]:
         """Yield it, and all stacks nested in it."""

@@ -23,7 +23,8 @@ from ..sealing.stored import SealedRowLookup
 from ..template.compile import Identity
 from ..template.errors import TemplateError
 from ..template.residual import partial
-from .group_goals import NestedResource, group_goal_of
+from .built import Resizing
+from .group_goals import NestedResource, group_goal_of, resizing_of
 
 
 class GoalMaker:
@@ -59,6 +60,16 @@ class GoalMaker:
         """Return Heat's template of a stack as text; "" where Heat has it no more."""
         template = self._tree.templates.get(stack.template_id)
         return "" if template is None else json.dumps(template.template)
+
+    def resizing(self, nested: NestedResource, context: StepContext) -> Resizing:
+        """Return what an update with the same template would change in a group, as far as it can be computed.
+
+        :param context: the context of the resource.
+        """
+        try:
+            return resizing_of(nested, self._tree.templates.get(nested.stack.template_id), context)
+        except (StepError, TemplateError, LookupError):
+            return Resizing()  # The update says then what is wrong; the move does without.
 
     def of_nested(self, nested: NestedResource, secrets: Secrets, context: StepContext) -> Compiled:
         """Compile the goal that Stoker's type makes of a resource for its nested stack.

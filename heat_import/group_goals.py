@@ -4,17 +4,20 @@ Members keep the definition that Heat has for them where it says something else 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..db.rows import Resource
+from ..db.states import Status
 from ..engine.context import Compiled
 from ..heat_database.heat_rows import HeatStack, HeatTemplate
-from ..resources.contract.children import ChildGoal, GroupMember
+from ..resources.contract.children import ChildGoal, GroupMember, in_order
+from ..resources.contract.context import StepContext
 from ..resources.contract.views import ResourceView
 from ..resources.nested.base import NestedType
 from ..resources.nested.groups import Batch, GroupResource
 from ..shapes import Json, JsonMap
 from ..template.language import ResourceDefinition
+from .built import Resizing
 
 SCALED = "OS::Heat::ScaledResource"
 """The type that Heat gives to servers of a group, in the place of their own."""
@@ -52,6 +55,43 @@ def group_goal_of(nested: NestedResource, template: HeatTemplate | None) -> Chil
     plugin = nested.plugin
     if not isinstance(plugin, GroupResource):
         return None
+    members = _members(nested, plugin, template)
+    whole = plugin.step_goal(nested.target, None, members)
+    if _bodies(whole) == {member.name: member.definition for member in members}:
+        return whole  # An update would have it in the same order.
+    return plugin.step_goal(nested.target, Batch(len(members), 0), members)
+
+
+def resizing_of(nested: NestedResource, template: HeatTemplate | None, context: StepContext) -> Resizing:
+    """Return what an update with the same template would change in a group; nothing in other resources."""
+    plugin = nested.plugin
+    if not isinstance(plugin, GroupResource):
+        return Resizing()
+    members = _members(nested, plugin, template)
+    failed = {row.name for row in nested.stack.resources if row.status == Status.FAILED}
+    before = {member.name: member.definition for member in members}
+    members = in_order(replace(member, is_failed=member.name in failed) for member in members)
+    rollout = plugin.update_rollout(nested.target, frozenset(), members, context)
+    target = replace(nested.target, data={**nested.target.data, **rollout.data})
+    for step in rollout.steps:
+        created = {member.name: member for member in members}
+        after = _bodies(plugin.step_goal(target, step, members))
+        members = [
+            replace(created.get(name, GroupMember(name, body)), definition=body)
+            for name, body in after.items()
+        ]
+    final = {member.name: member.definition for member in members}
+    return Resizing(
+        deleted=sorted(before.keys() - final.keys()),
+        created=sorted(final.keys() - before.keys()),
+        changed=sorted(name for name in before.keys() & final.keys() if before[name] != final[name]),
+    )
+
+
+def _members(
+    nested: NestedResource, plugin: GroupResource, template: HeatTemplate | None
+) -> list[GroupMember]:
+    """Return the members that a group has in Heat, the oldest first."""
     expected = _bodies(plugin.step_goal(nested.target, None, ()))
     pattern = next(iter(expected.values()), {})
     bodies = {} if template is None else _heat_bodies(template)
@@ -67,11 +107,7 @@ def group_goal_of(nested: NestedResource, template: HeatTemplate | None) -> Chil
         members.append(
             GroupMember(row.name, definition, created_at=row.created_at, physical_id=row.physical_id)
         )
-    members.sort(key=lambda member: member.place)
-    whole = plugin.step_goal(nested.target, None, members)
-    if _bodies(whole) == {member.name: member.definition for member in members}:
-        return whole  # An update would have it in the same order.
-    return plugin.step_goal(nested.target, Batch(len(members), 0), members)
+    return sorted(members, key=lambda member: member.place)
 
 
 def _bodies(goal: ChildGoal) -> Mapping[str, JsonMap]:

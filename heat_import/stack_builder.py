@@ -219,6 +219,7 @@ class StackBuilder:
         reading = self._read_context(place, around, template=template).as_context()
         compiled = self._goals.of_nested(nested, around.secrets, reading)
         child = self.build(stack, compiled, ParentOf(around.stack, row.id))
+        child = replace(child, resizing=self._goals.resizing(nested, reading))
         context = self._read_context(place, around, child=child)
         state = context.children.state()
         assert state is not None, "the child is built"

@@ -1,14 +1,15 @@
 """Finds what an update with the same template, environment and parameters would change in a tree."""
 
+import enum
 from collections.abc import Iterator, Mapping
 
 from ..db.rows import Resource
 from ..db.states import Status
 from ..engine.context import Compiled, EngineContext
-from ..planning.plan import TaskDefinition, same_goal
+from ..planning.plan import TaskDefinition
 from ..planning.requests import Goal
 from ..resources.errors import PropertyError, UnknownType
-from ..resources.properties import changed, resolve_properties, resolve_stored
+from ..resources.properties import changed, replacement_needed, resolve_properties, resolve_stored
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer
 from ..sealing.stored import RowLookup, StoredLookup
@@ -16,6 +17,17 @@ from ..template.errors import TemplateError
 from ..template.language import ResourceDefinition
 from ..template.residual import evaluate
 from .built import BuiltStack, BuiltTree
+
+OTHER_SIZE = "the template says another size of the group"
+
+
+class Effect(enum.IntEnum):
+    """An effect of an update on a resource, the gravest first."""
+
+    DELETE = enum.auto()
+    REPLACE = enum.auto()
+    UPDATE = enum.auto()
+    CREATE = enum.auto()
 
 
 class Verifier:
@@ -25,15 +37,19 @@ class Verifier:
         self._context = context
 
     def differences(self, tree: BuiltTree) -> list[str]:
-        """Return what an update would change, each with its stack's name; values are not in it."""
+        """Return what an update would change, each with its stack's name; values are not in it.
+
+        Deletions are first, and then replacements.
+        """
         root = tree.root
         sealer = self._context.sealer.of_stack(root.stack.project_id, root.stack.id)
         compiled = self._again(root.compiled, sealer)
-        return [
-            f"{built.stack.name}: {text}"
+        differences = [
+            (effect, f"{built.stack.name}: {text}")
             for built in root.all()
-            for text in self._of_stack(built, compiled if built is root else built.compiled, sealer)
+            for effect, text in self._of_stack(built, compiled if built is root else built.compiled, sealer)
         ]
+        return [text for _, text in sorted(differences, key=lambda difference: difference[0])]
 
     def _again(self, compiled: Compiled, sealer: BoundSealer) -> Compiled:
         """Compile the root's goal again, as it is stored."""
@@ -47,15 +63,32 @@ class Verifier:
         )
         return self._context.compiler.compile(goal, compiled.identity, sealer)
 
-    def _of_stack(self, built: BuiltStack, compiled: Compiled, sealer: BoundSealer) -> Iterator[str]:
+    def _of_stack(
+        self, built: BuiltStack, compiled: Compiled, sealer: BoundSealer
+    ) -> Iterator[tuple[Effect, str]]:
         rows = built.present_rows()
+        resizing = built.resizing
+        for name in resizing.deleted:
+            yield (
+                Effect.DELETE,
+                f"resource {name} would be deleted: the template says another size of the group",
+            )
+        for name in resizing.created:
+            yield (
+                Effect.CREATE,
+                f"resource {name} would be created: the template says another size of the group",
+            )
+        for name in resizing.changed:
+            yield Effect.UPDATE, f"resource {name} would have the group's definition"
         for name, definition in compiled.plan.resources.items():
             row = rows.pop(name, None)
+            if name in resizing.deleted:
+                continue
             if row is None or row.is_untouched:
-                yield f"resource {name} would be created"
+                yield Effect.CREATE, f"resource {name} would be created"
             else:
                 yield from _of_resource(row, definition, built.present_rows(), self._context.registry, sealer)
-        yield from (f"resource {name} would be deleted" for name in rows)
+        yield from ((Effect.DELETE, f"resource {name} would be deleted") for name in rows)
 
 
 def _of_resource(
@@ -64,25 +97,29 @@ def _of_resource(
     rows: Mapping[str, Resource],
     registry: ResourceRegistry,
     sealer: BoundSealer,
-) -> Iterator[str]:
+) -> Iterator[tuple[Effect, str]]:
     try:
         plugin = registry.get(definition.type)
     except UnknownType:
         return
     if row.status == Status.FAILED:
-        yield f"resource {row.name} has failed, and would be repaired or replaced"
+        yield Effect.REPLACE, f"resource {row.name} has failed, and would be repaired or replaced"
         return
-    if not same_goal(row.definition, TaskDefinition.of(definition).to_json()):
-        yield f"resource {row.name} has another definition"
+    if row.definition != TaskDefinition.of(definition).to_json():
+        yield Effect.UPDATE, f"resource {row.name} has another definition"
     if plugin.always_replaced:
-        yield f"resource {row.name} is replaced by each update"
+        yield Effect.REPLACE, f"resource {row.name} is replaced by each update"
         return
     lookup = RowLookup(rows, sealer.open)
     before = resolve_stored(plugin.properties_schema, evaluate(row.properties or {}, lookup))
     try:
         after = resolve_properties(plugin.properties_schema, evaluate(definition.properties, lookup))
     except (TemplateError, PropertyError, LookupError) as error:
-        yield f"resource {row.name}: its properties cannot be computed: {type(error).__name__}"
+        kind = type(error).__name__
+        yield Effect.UPDATE, f"resource {row.name}: its properties cannot be computed: {kind}"
         return
     if names := sorted(changed(plugin.properties_schema, before, after)):
-        yield f"resource {row.name}: {', '.join(names)} would change"
+        if replacement_needed(plugin.properties_schema, names):
+            yield Effect.REPLACE, f"resource {row.name} would be replaced: {', '.join(names)} would change"
+        else:
+            yield Effect.UPDATE, f"resource {row.name}: {', '.join(names)} would change"

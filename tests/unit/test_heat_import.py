@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import typing
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 import sqlalchemy as sa
@@ -212,6 +212,42 @@ def test_members_of_a_group_keep_their_order_and_the_definitions_that_they_have(
     assert (group_row.attributes or {})["outputs_list, value"] == [values[name] for name in names]
 
 
+def _group(installation: Installation, size: int, **properties: Json) -> Sequence[str]:
+    """Import a group that has some members; return what an update would change."""
+    member = {"type": "OS::Heat::Value", "properties": {"value": "m"}}
+    properties = {"min_size": 0, "max_size": 9, "resource": member, **properties}
+    root_template = template({"g": {"type": "OS::Heat::AutoScalingGroup", "properties": properties}})
+    root_id = installation.heat.stack("root", root_template)
+    names = [f"m{number}" for number in range(size)]
+    rows = [value_row(name, "m") for name in names]
+    nested = {"owner_id": root_id, "parent_resource_name": "g"}
+    child_id = installation.heat.stack("root-g", template(dict.fromkeys(names, member)), rows, **nested)
+    number = installation.heat.template(root_template)
+    installation.heat.resource(root_id, HeatRow("g", child_id, properties), number)
+    differences: Sequence[str] = only(installation.run()).differences
+    return differences
+
+
+def test_members_that_an_update_would_delete_are_named_first(installation: Installation) -> None:
+    """A signal has made the group larger, and each update brings it to its desired capacity, as in Heat."""
+    differences = _group(installation, 4, desired_capacity=2)
+    assert differences == [
+        f"root-g: resource m{number} would be deleted: the template says another size of the group"
+        for number in range(2)
+    ]
+
+
+def test_members_that_an_update_would_create_are_named(installation: Installation) -> None:
+    differences = _group(installation, 1, desired_capacity=2)
+    assert [text.partition(" would be ")[2] for text in differences] == [
+        "created: the template says another size of the group"
+    ]
+
+
+def test_a_group_without_a_desired_capacity_keeps_its_size(installation: Installation) -> None:
+    assert _group(installation, 3) == []
+
+
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
@@ -280,9 +316,9 @@ def test_half_updated_resources_keep_the_definition_of_the_template_that_they_ha
     )
     entry = only(installation.run())
     assert entry.differences == [
+        "half: resource w has failed, and would be repaired or replaced",
         "half: resource v has another definition",
         "half: resource v: value would change",
-        "half: resource w has failed, and would be repaired or replaced",
     ]
     stack = installation.stack(stack_id)
     assert (stack.previous or {})["template"] != stack.template_id
@@ -412,7 +448,7 @@ def test_properties_that_old_releases_have_stored_with_the_resource_are_read(
 ) -> None:
     resource = {"type": "OS::Heat::RandomString", "properties": {"salt": "s2"}}
     installation.heat.stack("old", template({"r": resource}), [HeatRow("r", "stack-r", columns=columns)])
-    assert only(installation.run()).differences == ["old: resource r: salt would change"]
+    assert only(installation.run()).differences == ["old: resource r would be replaced: salt would change"]
 
 
 def test_a_database_without_a_column_of_all_releases_is_refused(installation: Installation) -> None:
