@@ -41,8 +41,9 @@ def plan_adoption(
             entry = replace(entry, physical_id=None)
             if entry.nested is not None:
                 data[ADOPTED] = {name: entry.nested.get(name) for name in ("template", "resources")}
-        elif registry.get(row.plugin).stored_here and entry.physical_id is not None:
-            data[ADOPTED_ID] = entry.physical_id
+        elif registry.is_stored_here(row.plugin):
+            # The data says that there is something to adopt, also to an update that comes before the step.
+            data = {} if entry.physical_id is None else {**data, ADOPTED_ID: entry.physical_id}
             entry = replace(entry, physical_id=None)
         row = replace(
             row,

@@ -46,6 +46,9 @@ class TypeFacts(typing.Protocol):
     def nested(self, type_name: str) -> bool:
         """Return whether its resources are stacks."""
 
+    def stored_here(self, type_name: str) -> bool:
+        """Return whether its things, such as stacks, are rows of Stoker's own."""
+
     def decided_by_step(self, row: Resource) -> bool:
         """Return whether only a step can replace a resource that failed or is to have another type.
 
@@ -75,6 +78,10 @@ class RegisteredTypeFacts:
     def nested(self, type_name: str) -> bool:
         """Return whether its resources are stacks."""
         return self._registry.is_nested(type_name)
+
+    def stored_here(self, type_name: str) -> bool:
+        """Return whether its things, such as stacks, are rows of Stoker's own."""
+        return self._registry.is_stored_here(type_name)
 
     def decided_by_step(self, row: Resource) -> bool:
         """Return whether only a step can replace the resource.
@@ -429,8 +436,8 @@ def _is_unmade(row: Resource, types: TypeFacts) -> bool:
 
 
 def _is_adoptable(row: Resource, types: TypeFacts) -> bool:
-    """Return whether the row names the resource to adopt, by its physical id or a nested stack's data."""
-    return row.physical_id is not None or bool(row.data and types.nested(row.plugin))
+    """Return whether the row names the resource to adopt, by its id, or by data if Stoker itself stores it."""
+    return row.physical_id is not None or bool(row.data and types.stored_here(row.plugin))
 
 
 def _still_needed(old: Task, goal: JsonMap) -> bool:

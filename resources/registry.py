@@ -136,6 +136,13 @@ class ResourceRegistry:
         except UnknownType:
             return False
 
+    def is_stored_here(self, name: str) -> bool:
+        """Return whether the things of the type, such as nested stacks, are rows of Stoker's own."""
+        try:
+            return self.get(name).stored_here
+        except UnknownType:
+            return False
+
     def is_deployment(self, name: str) -> bool:
         """Return whether the resources of the type wait for a signal with outputs of a server."""
         try:

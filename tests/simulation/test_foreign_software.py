@@ -5,7 +5,7 @@ import typing
 
 import pytest
 import sqlalchemy as sa
-from simulation.helpers import rest, rows, status
+from simulation.helpers import rest, rows, status, updated
 from simulation.world import World
 from stoker.db import software
 from stoker.db.rows import Stack
@@ -151,3 +151,20 @@ def test_what_an_abandoned_stack_has_left_is_adopted_and_then_belongs_to_the_ado
     world.operations.delete(world.stack(stack.id))
     rest(world)
     assert stored(world) == [[], []]
+
+
+def test_an_update_adopts_what_an_adoption_did_not_reach(world: World) -> None:
+    first = victims(world, "tenant")
+    left = ids_of(world, first)
+    Exports(world.context).abandon(world.stack(first.id))
+    rest(world)
+    goal = software_of("evil")
+    goal["resources"]["first"] = {"type": "Sim::Server", "properties": {"after": 0}}
+    goal["resources"]["config"]["depends_on"] = "first"
+    resources = {name: AdoptedResource(key) for name, key in {**left, "first": "gone"}.items()}
+    stack = world.operations.create(CreateRequest("tenant", "t", Goal(goal), adopted=resources))
+    rest(world)
+    assert (status(world, stack), ids_of(world, stack)["config"]) == ("ADOPT_FAILED", None)
+    updated(world, stack, goal)
+    assert {name: ids_of(world, stack)[name] for name in left} == left
+    assert world.database.read(lambda conn: software.count_configs(conn, "tenant")) == 2

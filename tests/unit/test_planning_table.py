@@ -47,6 +47,9 @@ class Types:
     def nested(self, type_name: str) -> bool:
         return type_name == "N"
 
+    def stored_here(self, type_name: str) -> bool:
+        return type_name == "N"
+
     def decided_by_step(self, row: Resource) -> bool:
         return row.plugin == "F"
 
