@@ -19,7 +19,9 @@ GRACE = 15.0
 """Longer than a stalled machine takes to end steps that yield: these must not count as hanging."""
 SOON = 12.0
 """Seconds after the grace period within which a cancelled stack can be used again, at a pace of 1."""
-OPTIONS = f"[stacks]\ncancel_grace = {GRACE}\n[conductor]\nthreads = 80\nmost_written_off = 0\n"
+THREADS = 100
+"""Threads of a conductor; one project has three quarters of them, and 200 resources are to be in progress."""
+OPTIONS = f"[stacks]\ncancel_grace = {GRACE}\n[conductor]\nthreads = {THREADS}\nmost_written_off = 0\n"
 
 
 @pytest.fixture(scope="module")
