@@ -436,7 +436,7 @@ def _is_unmade(row: Resource, types: TypeFacts) -> bool:
 
 
 def _is_adoptable(row: Resource, types: TypeFacts) -> bool:
-    """Return whether the row names the resource to adopt, by its id, or by data if Stoker itself stores it."""
+    """Return whether the row names the resource to adopt, by its id, or by data if Stoker stores it."""
     return row.physical_id is not None or bool(row.data and types.stored_here(row.plugin))
 
 
