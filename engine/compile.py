@@ -28,6 +28,7 @@ from ..planning.requests import (
 from ..planning.template_check import (
     check_allowed,
     check_available,
+    check_config_sizes,
     check_needs_no_cloud,
     check_storable,
     check_types,
@@ -195,6 +196,7 @@ class _StackCompiler:
             if not inside.is_empty:
                 return plan
             types = {name: self.registry.get(definition.type) for name, definition in plan.resources.items()}
+            check_config_sizes(plan, types, self.limits.config_bytes, inside)
             if any(self.registry.is_nested(definition.type) for definition in plan.resources.values()):
                 plan = with_requested_attributes(plan, types)
             if plan.outputs:

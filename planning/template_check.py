@@ -4,16 +4,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from ..resources.errors import AbsentType, PropertyError, UnknownProperty, UnknownType
+from ..resources.heat.software_configs import ConfigType
 from ..resources.heat_types import HEAT_TYPES
 from ..resources.nested.base import NestedType
 from ..resources.plugin import ResourceType
 from ..resources.properties import known_properties
 from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
-from ..template.budget import Budget
+from ..template.budget import Budget, json_size
 from ..template.errors import (
     ErrorList,
     InvalidProperty,
+    LimitExceeded,
     TemplateError,
     UnavailableType,
     UnknownAttribute,
@@ -21,7 +23,7 @@ from ..template.errors import (
     named_at_once,
 )
 from ..template.language import CompiledTemplate, Reference, ResourceDefinition
-from ..template.residual import Lookup
+from ..template.residual import Lookup, is_deferred, members, plain
 from ..template.suggestions import closest
 from .goal import SECRET_TEMPLATE, template_is_secret
 from .requests import MayUse, TypeForbidden, TypeUnavailable
@@ -120,6 +122,29 @@ def check_types(
         return plan
     definitions = {**plan.resources, **chosen}
     return replace(plan, resources={name: item for name, item in definitions.items() if name not in wrong})
+
+
+def check_config_sizes(
+    plan: CompiledTemplate, types: Mapping[str, ResourceType], most: int, errors: ErrorList
+) -> None:
+    """Check the texts of software configs, as far as they are known; a step checks the rest.
+
+    :param types: the type of each resource.
+    :param most: bytes of one config; 0: no limit.
+    :param errors: gets a LimitExceeded for each config that is too large.
+    """
+    for name, definition in plan.resources.items() if most else ():
+        if not isinstance(types[name], ConfigType):
+            continue
+        parts = {
+            key: plain(value)
+            for key, value in members(definition.properties).items()
+            if not is_deferred(value)
+        }
+        size = sum(json_size(part) for key, part in parts.items() if key not in ("name", "group"))
+        if size > most:
+            message = f"the config has {size} bytes, above the limit of {most} ([stacks] max_software_config)"
+            errors.add(LimitExceeded(message, ("resources", name, "properties")))
 
 
 def _check_resource(

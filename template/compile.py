@@ -63,12 +63,14 @@ class Limits:
     :ivar resources: resources of one stack.
     :ivar depth: levels of nested stacks; 0: MOST_LEVELS, which no other limit exceeds.
     :ivar budget: the limits of one request's cost.
+    :ivar config_bytes: bytes of a software config, as JSON.
     """
 
     template_bytes: int = 524_288
     resources: int = 10_000
-    depth: int = 5
+    depth: int = 30
     budget: BudgetLimits = BudgetLimits()
+    config_bytes: int = 0
 
     @property
     def deepest(self) -> int:

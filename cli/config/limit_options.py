@@ -18,9 +18,9 @@ STACK_LIMITS = [
     ),
     cfg.IntOpt(
         "max_depth",
-        default=5,
+        default=30,
         min=0,
-        help="Maximum number of levels of nested stacks; 0, or more than 50: 50.",
+        help="Maximum number of levels of nested stacks, which TripleO has 7 of; 0, or more than 50: 50.",
     ),
     cfg.IntOpt(
         "max_tree_rows",
@@ -118,21 +118,21 @@ STACK_LIMITS = [
     ),
     cfg.IntOpt(
         "max_software_config",
-        default=262144,
+        default=2097152,
         min=0,
         help="Maximum size of a software config in bytes, as JSON with its inputs, outputs and options. A "
         "larger one is refused, or fails its resource; 0: no limit.",
     ),
     cfg.IntOpt(
         "max_software_deployment",
-        default=262144,
+        default=1048576,
         min=0,
         help="Maximum size in bytes of the values of a software deployment's inputs, as JSON, and of its "
         "outputs, where a user gives them. max_signal_total limits outputs that servers signal. 0: no limit.",
     ),
     cfg.IntOpt(
         "max_software_of_server",
-        default=4194304,
+        default=8388608,
         min=0,
         help="Maximum size in bytes of all configs that are deployed to one server. Its agent reads them at "
         "once, and the API needs ten times as much memory for that. A deployment above it is refused, or "

@@ -54,7 +54,13 @@ def engine_settings(conf: cfg.ConfigOpts, shard_count: int) -> EngineSettings:
     section = conf.stacks
     return EngineSettings(
         shard_count=shard_count,
-        limits=Limits(section.max_template, section.max_resources, section.max_depth, budget_limits(conf)),
+        limits=Limits(
+            section.max_template,
+            section.max_resources,
+            section.max_depth,
+            budget_limits(conf),
+            section.max_software_config,
+        ),
         defaults=Defaults(
             section.resource_timeout,
             section.resource_retries,

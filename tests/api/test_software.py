@@ -314,10 +314,20 @@ def test_deployments_are_listed_by_pages(strict: Service) -> None:
 
 
 def test_a_resource_that_is_too_large_fails(strict: Service) -> None:
-    too_large = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": LONG}}
-    path = strict.create("resources", "s", template({"c": too_large}))
+    text = {"type": "OS::Heat::RandomString", "properties": {"length": 512}}
+    value = {"list_join": ["", [{"get_attr": ["r", "value"]}, {"get_attr": ["r", "value"]}]]}
+    too_large = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": value}}
+    path = strict.create("resources", "s", template({"r": text, "c": too_large}))
     reason = strict.settled(path)["stack_status_reason"]
     assert "above the limit of 1000 ([stacks] max_software_config)" in reason
+
+
+def test_a_config_whose_text_is_known_is_refused_at_the_request(strict: Service) -> None:
+    too_large = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": LONG}}
+    body = {"stack_name": "t", "template": template({"c": too_large})}
+    answer = strict.call("POST", "/v1/resources/stacks", body)
+    text = "the config has 1002 bytes, above the limit of 1000 ([stacks] max_software_config)"
+    assert text in answer.error["message"], answer
 
 
 def test_a_deployment_fails_if_the_project_has_no_room_for_its_outputs(strict: Service) -> None:

@@ -237,7 +237,7 @@ def test_a_rollback_takes_the_children_back(world: World) -> None:
         (child(), {}, "resources.n.type: the template file:///inner.yaml is not among the files"),
         (child(vlaue="x"), None, "resources.n.*vlaue"),
         (child(), {INNER: "heat_template_version: 2018-08-31\nresources: {r: {type: No::Such}}"}, "No::Such"),
-        (child(), {INNER: json.dumps(hot({"again": child()}))}, "nested 5 levels deep"),
+        (child(), {INNER: json.dumps(hot({"again": child()}))}, "nested 30 levels deep"),
         (
             child(),
             {INNER: json.dumps(hot({}, parameters={"needed": {"type": "string"}}))},

@@ -284,7 +284,7 @@ def test_the_number_of_resources_is_limited():
 
 
 def test_the_limits_of_a_service_that_sets_none():
-    assert Limits() == Limits(template_bytes=524_288, resources=10_000, depth=5)
+    assert Limits() == Limits(template_bytes=524_288, resources=10_000, depth=30)
 
 
 def test_a_disabled_resource_does_not_close_a_circle():
