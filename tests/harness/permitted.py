@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import metadata
 
 from harness import debian
@@ -162,6 +162,7 @@ def check_package(program: str, package: str) -> None:
 
 def watch() -> None:
     """Refuse what this process opens or starts by a path and may not use, from now on."""
+    _others()  # Which opens files, while it holds a lock.
     sys.addaudithook(_audit)
 
 
@@ -233,7 +234,7 @@ def check_file(path: str) -> None:
     :raises NotOfThisTier: it belongs to what `make test` does not install, or to another project.
     """
     full = path if path.startswith("/") else os.path.abspath(path)
-    if full.startswith(_refused()) or is_of_a_neighbour(full, _root(), _temporary()):
+    if full.startswith(_refused()) or is_of_a_neighbour(full, _root(), _others()):
         raise NotOfThisTier(full)
 
 
@@ -254,20 +255,22 @@ def _root() -> str:
 
 
 @functools.cache
-def _temporary() -> str:
-    return str(pathlib.Path(tempfile.gettempdir()).resolve())
+def _others() -> tuple[str, ...]:
+    """Return the folders of temporary files, and of the Python that runs."""
+    folders = (tempfile.gettempdir(), sys.base_prefix, sys.base_exec_prefix)
+    return tuple(str(pathlib.Path(folder).resolve()) for folder in folders)
 
 
-def is_of_a_neighbour(path: str, root: str, temporary: str) -> bool:
+def is_of_a_neighbour(path: str, root: str, others: Collection[str]) -> bool:
     """Return whether a file is in another project beside this one.
 
     :param root: the folder of this project.
-    :param temporary: the folder of temporary files, in which there may be projects, too.
+    :param others: folders that may be beside it, or hold it, and are no projects.
     """
     parent, _, name = root.rpartition("/")
-    if parent in ("", temporary) or not path.startswith(f"{parent}/") or path.startswith(f"{root}/"):
+    if parent in ("", *others) or not path.startswith(f"{parent}/") or path.startswith(f"{root}/"):
         return False
-    if path.startswith(f"{temporary}/") and not parent.startswith(f"{temporary}/"):
+    if any(path.startswith(f"{other}/") and not parent.startswith(f"{other}/") for other in others):
         return False
     other = path[len(parent) + 1 :].partition("/")[0]
     return other != name and not other.startswith(".")  # The settings of an account are hidden, and pyenv.

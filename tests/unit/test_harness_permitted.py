@@ -169,6 +169,7 @@ def test_a_run_refuses_what_it_does_not_install(tmp_path: pathlib.Path) -> None:
         ("/home/a/stoker", "/home/a/stoker-2/README.md", True),
         ("/home/a/stoker", "/home/a/stoker/README.md", False),
         ("/home/a/stoker", "/home/a/.pyenv/versions/3.11.7/lib/python3.11/os.py", False),
+        ("/home/a/stoker", "/home/a/python3.12/lib/python3.12/os.py", False),
         ("/home/a/stoker", "/usr/share/zoneinfo/UTC", False),
         ("/home/a/stoker", "/tmp/x/a.yaml", False),
         ("/tmp/clone/stoker", "/tmp/clone/heat-templates/a.yaml", True),
@@ -178,7 +179,7 @@ def test_a_run_refuses_what_it_does_not_install(tmp_path: pathlib.Path) -> None:
     ],
 )
 def test_files_of_other_projects_are_refused(root: str, path: str, is_refused: bool) -> None:
-    assert permitted.is_of_a_neighbour(path, root, "/tmp") == is_refused
+    assert permitted.is_of_a_neighbour(path, root, ("/tmp", "/home/a/python3.12")) == is_refused
 
 
 def test_this_run_uses_the_programs_of_its_tier(pytestconfig: pytest.Config) -> None:
