@@ -49,10 +49,18 @@ def compile_update(context: EngineContext, stack: Stack, request: UpdateRequest)
         project_id=stack.project_id,
         root_id=stack.root_id,
     )
+    check_immutable_parameters(context, stack, compiled)
+    return compiled
+
+
+def check_immutable_parameters(context: EngineContext, stack: Stack, compiled: Compiled) -> None:
+    """Check that a new goal of a stack changes no parameter that its template calls immutable.
+
+    :raises ImmutableParameter: it does.
+    """
     parameters = compiled.plan.parameters
     if any(parameter.immutable for parameter in parameters.values()):
         check_immutable(_current_parameters(context, stack), parameters)
-    return compiled
 
 
 def previous_goal(context: EngineContext, stack: Stack) -> Goal:

@@ -19,7 +19,7 @@ from ..resources.nested.parameterize import restore_values
 from ..sealing.stored import StoredLookup
 from ..shapes import Json, JsonMap
 from ..template.compile import Identity
-from ..template.errors import LimitExceeded, TemplateError
+from ..template.errors import ImmutableParameter, LimitExceeded, TemplateError
 from ..template.language import is_template_name
 from ..template.residual import evaluate
 from .actions import start_action, start_delete
@@ -27,6 +27,7 @@ from .change import Change, commit_update
 from .children import goal_of_child, inputs_of_child, opened_environment
 from .context import Compiled, EngineContext, Started, announce_started
 from .errors import ActionInProgress, NotUpdatable
+from .goals import check_immutable_parameters
 from .parent_resource import ParentResource, child_id, child_snapshot_id
 from .snapshots import SnapshotRequest, start_snapshot, start_snapshot_deletion
 from .stacks import NewStack, create_stack
@@ -202,9 +203,15 @@ class NestedStacks:
         parent, child = family.parent, family.living_child()
         identity = Identity(child.name, child.id, child.project_id)
         files = self._files_of_update(parent, child, goal)
+        compiled = self._compile(parent, nest, goal, identity, files)
+        if not goal.generated:
+            try:
+                check_immutable_parameters(self._context, child, compiled)
+            except ImmutableParameter as error:
+                raise PermanentError(str(error), kind=error.code) from error
         return Change(
             stack=child,
-            compiled=self._compile(parent, nest, goal, identity, files),
+            compiled=compiled,
             deadline=lambda now: self.deadline(parent, now, goal),
             columns={"abort_on_breakpoint": parent.abort_on_breakpoint, "has_sinks": parent.has_sinks},
             breakpoints_hold=family.breakpoints_hold,

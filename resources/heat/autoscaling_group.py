@@ -50,7 +50,7 @@ _ROLLING = {
 class SizeRules:
     """The rules for the number of members.
 
-    :ivar requested: number of members; None or 0: as many as there are, and in a new group the fewest.
+    :ivar requested: number of members; None: as many as there are, and in a new group the fewest.
     :ivar cooldown: seconds after a change in which no signal makes another one.
     """
 
@@ -106,9 +106,9 @@ class SizedGroup(GroupResource):
         sound = sum(1 for member in members if not member.is_failed)
         steps = []
         if policy is not None:
-            aim = min(rules.requested or existing, existing)
+            aim = existing if rules.requested is None else min(rules.requested, existing)
             steps = batches(aim, existing, most=policy.most, in_service=policy.in_service)
-        size = rules.bounds.keep(rules.requested or sound)
+        size = rules.bounds.keep(sound if rules.requested is None else rules.requested)
         if not steps or steps[-1].size != size:
             steps.append(Batch(size, 0))
         return Rollout(steps, policy.pause if policy is not None else 0.0)
@@ -120,7 +120,7 @@ class SizedGroup(GroupResource):
         body = self.member_body(target)
         rules = self.size_rules(target)
         if step is None:
-            size = rules.requested or rules.bounds.least
+            size = rules.bounds.least if rules.requested is None else rules.requested
             step = Batch(size, size)
         check_members(step.size, body, target.requested_attributes)
         present = [member for member in members if member.definition]

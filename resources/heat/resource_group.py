@@ -130,21 +130,20 @@ class ResourceGroup(GroupResource):
     }
 
     def static_goal(self, values: JsonMap, definition: ResourceDefinition) -> ChildGoal | None:
-        """Return a goal with one member, as Heat does; None for a group without members."""
+        """Return a goal with the first member that stays; None for a group without members."""
         count = values.get("count", 1)
         member = definition.properties.get("resource_def")
         if not count or not isinstance(member, Mapping) or is_node(member) or is_node(member.get("type")):
             return None
         variable = values.get("index_var") or "%index%"
-        return _goal({"0": _body(member, variable, "0")}, definition.requested_attributes, copies=count)
+        first = next(_names(_unwanted(values)))
+        return _goal({first: _body(member, variable, first)}, definition.requested_attributes, copies=count)
 
     def expanded(self, goal: ChildGoal, values: JsonMap, definition: ResourceDefinition) -> ChildGoal:
         """Return the goal with a member for each number, but those that removal policies name."""
         member = definition.properties["resource_def"]
         variable = values.get("index_var") or "%index%"
-        policies = values.get("removal_policies") or []
-        removed = {str(name) for policy in policies for name in policy.get("resource_list") or []}
-        names = itertools.islice(_names(removed), goal.copies)
+        names = itertools.islice(_names(_unwanted(values)), goal.copies)
         return _goal({name: _body(member, variable, name) for name in names}, definition.requested_attributes)
 
     def create_rollout(self, target: ResourceView) -> Rollout:
@@ -230,6 +229,17 @@ class ResourceGroup(GroupResource):
         numbered = sorted(references, key=lambda name: int(name))
         values["refs"] = [references[name] for name in numbered]
         return {**values, "removed_rsrc_list": target.data.get("removed") or []}
+
+
+def _unwanted(values: JsonMap) -> set[str]:
+    """Return the names that the removal policies have, as far as a request knows them."""
+    policies = values.get("removal_policies")
+    lists = [
+        policy.get("resource_list")
+        for policy in (policies if isinstance(policies, list) else ())
+        if isinstance(policy, Mapping)
+    ]
+    return {str(name) for names in lists if isinstance(names, list) for name in names}
 
 
 def _names(removed: set[str]) -> Iterator[str]:

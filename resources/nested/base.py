@@ -9,7 +9,7 @@ from ...template.language import ResourceDefinition
 from ..contract.children import ChildFailure, ChildGoal, ChildState
 from ..contract.context import StepContext
 from ..contract.views import ResourceView
-from ..errors import ChildGone, NotSupported, PermanentError
+from ..errors import ChildGone, NotSupported, PermanentError, ReplaceNeeded
 from ..plugin import ResourceType
 from ..signals import Adjustment, Scaling
 from ..steps import Done, Park, Step
@@ -109,8 +109,14 @@ class NestedType(ResourceType):
         return self._poll(target, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Update the child, which detects the changes."""
-        return wait_for_child(context.children.update(self.child_goal(target, context)))
+        """Update the child, which detects the changes.
+
+        :raises ReplaceNeeded: somebody has deleted the child.
+        """
+        try:
+            return wait_for_child(context.children.update(self.child_goal(target, context)))
+        except ChildGone as error:
+            raise ReplaceNeeded from error
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""

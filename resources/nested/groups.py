@@ -17,6 +17,7 @@ from ...shapes import Json, JsonMap
 from ..contract.children import ChildGoal, ChildState, GroupMember
 from ..contract.context import StepContext
 from ..contract.views import ResourceView
+from ..errors import ReplaceNeeded
 from ..steps import Done, Poll, Step
 from .base import NestedType, child_of, failure_of, wait_for_child
 from .members import REFS_MAP, RequestedAttribute
@@ -140,8 +141,13 @@ class GroupResource(NestedType):
         return _in_progress(child, [], 0.0, data={**self.create_rollout(target).data, **target.data})
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Decide on the steps, which are stored before the first one starts."""
-        state = child_of(context)
+        """Decide on the steps, which are stored before the first one starts.
+
+        :raises ReplaceNeeded: somebody has deleted the child.
+        """
+        state = context.children.state()
+        if state is None:
+            raise ReplaceNeeded
         rollout = self.update_rollout(target, changed, context.children.members(), context)
         return self.start_rollout(target, state, rollout, context)
 
