@@ -13,6 +13,7 @@ from harness import plugins
 from harness.fake_context import FakeContext, after, target_of
 from stoker import resources
 from stoker.resources.contract.children import ChildState
+from stoker.resources.contract.software import ConfigSpec, DeploymentSpec
 from stoker.resources.contract.views import ReferencedResource, ResourceView, Sibling, StackFacts
 from stoker.resources.errors import PermanentError
 from stoker.resources.plugin import ResourceType
@@ -186,6 +187,8 @@ def test_steps_are_steps_that_can_be_stored(subtests, tmp_path):
         with subtests.test(name, action=action):
             context = fake_context()
             context.children.states["there"] = ChildState("CREATE", "COMPLETE", "")
+            context.software.configs["there"] = ConfigSpec()
+            context.software.deployments["there"] = DeploymentSpec("server", "CREATE", "key", ConfigSpec())
             target = target_of(plugin, sample(plugin, tmp_path, context), physical_id="there")
             begin = getattr(plugin, f"handle_{action}")
             step = begin(target, frozenset(), context) if action == "update" else begin(target, context)
@@ -230,7 +233,10 @@ def test_a_deletion_can_be_repeated_and_needs_nothing_to_be_there(plugin, contex
 @of_each_offline_type
 def test_what_one_stack_made_another_can_adopt(plugin, context, properties):
     target = target_of(plugin, properties)
-    created = after(target, plugin.handle_create(target, context))
+    step = plugin.handle_create(target, context)
+    created = after(target, step)
+    if isinstance(step, Poll):
+        plugin.check_create_complete(created, step.progress, context)
     stored = {"physical_id": created.physical_id, "data": json.loads(json.dumps(dict(created.data)))}
     again = target_of(plugin, properties, key="another-key", **stored)
     adopted = after(again, plugin.handle_adopt(again, context))
