@@ -28,13 +28,15 @@ class Unused:
     body: Json
 
 
-def put(conn: Connection, root_id: StackId, body: Json, now: float) -> None:
+def put(conn: Connection, root_id: StackId, body: Json, now: float, *, user_id: str | None = None) -> None:
     """Store a credential, and replace the one that the stack may have.
 
     :param body: the credential, sealed.
+    :param user_id: the user whose rights it gives; None: not known.
     """
-    row = {"root_id": root_id, "body": body, "created_at": now}
-    conn.execute(statements.insert_or_update(conn, tables.credential, row, ["body", "created_at"]))
+    row = {"root_id": root_id, "body": body, "user_id": user_id, "created_at": now}
+    changed = ["body", "user_id", "created_at"]
+    conn.execute(statements.insert_or_update(conn, tables.credential, row, changed))
 
 
 def intend(conn: Connection, key: StackId, body: Json, until: float, now: float) -> None:

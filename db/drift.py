@@ -48,7 +48,9 @@ class DueProject:
 class QuietStack:
     """A stack that does nothing, as it was before the lists of its project were read.
 
-    :ivar owner: name of the user who created its tree; None: not known.
+    :ivar reader: the user with whose rights its things are read, by the id: two domains may have users of one
+        name.  Where that is not known, it is the tree itself, which shares its readings with nobody; None: no
+        user has given rights to the tree.
     """
 
     id: StackId
@@ -56,7 +58,7 @@ class QuietStack:
     parent_id: StackId | None
     project_id: str
     name: str
-    owner: str | None
+    reader: str | None
     action: str
     status: str
     traversal: TraversalId
@@ -196,8 +198,11 @@ def quiet_stacks(
     (last_at, last_id) = after
     later = sa.or_(s.c.created_at > last_at, s.c.id > last_id)
     is_quiet = sa.and_(s.c.status != Status.IN_PROGRESS, s.c.action != "DELETE", s.c.rollback_at.is_(None))
+    reader = sa.func.coalesce(tables.credential.c.user_id, tables.credential.c.root_id).label("reader")
+    columns = (s.c[name].label(name) for name in QuietStack.__dataclass_fields__ if name != reader.name)
     rows = conn.execute(
-        sa.select(*(s.c[name].label(name) for name in QuietStack.__dataclass_fields__))
+        sa.select(*columns, reader)
+        .outerjoin_from(s, tables.credential, tables.credential.c.root_id == s.c.root_id)
         .where(s.c.project_id == project_id, s.c.created_at >= last_at, later)
         .where(is_quiet, s.c.deleted_at.is_(None))
         .order_by(s.c.created_at, s.c.id)

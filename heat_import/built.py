@@ -59,6 +59,7 @@ class BuiltTree:
 
     :ivar contents: templates, environments and files by their ids.
     :ivar credential: the credential of the root, sealed; None: it has none.
+    :ivar credential_user: id of the user whose rights the credential gives; None: not known.
     :ivar notes: what differs from Heat after the move.
     """
 
@@ -71,6 +72,7 @@ class BuiltTree:
     configs: Sequence[StoredConfig] = ()
     deployments: Sequence[StoredDeployment] = ()
     credential: Json = field(default=None, repr=False)
+    credential_user: str | None = None
     notes: Sequence[str] = ()
 
     def resources(self) -> list[Resource]:

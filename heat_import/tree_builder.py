@@ -73,6 +73,7 @@ class TreeBuilder:
             configs=[config_row(item, place, owner) for item, owner in software.configs()],
             deployments=[deployment_row(item, place, owner) for item, owner in software.deployments()],
             credential=credential,
+            credential_user=root.trustor_id,
             notes=list(dict.fromkeys(parts.notes)),
         )
 

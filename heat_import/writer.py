@@ -35,7 +35,8 @@ def store(conn: Connection, tree: BuiltTree, now: float) -> None:
     bulk.insert(conn, tables.snapshot, [asdict(snapshot) for snapshot in tree.snapshots])
     events.add_many(conn, tree.events)
     if tree.credential is not None:
-        row = {"root_id": tree.root.stack.id, "body": tree.credential, "created_at": now}
+        user_id = tree.credential_user
+        row = {"root_id": tree.root.stack.id, "body": tree.credential, "user_id": user_id, "created_at": now}
         bulk.insert(conn, tables.credential, [row])
     bulk.insert(conn, tables.imported_key, [vars(key) for key in _newest(tree.keys)])
     store_software(conn, tree)

@@ -48,12 +48,14 @@ class Delegation:
     :ivar key: the key of its row, and the mark at Keystone.
     :ivar until: the moment from which it counts as lost; seconds since the epoch, a whole number.
     :ivar credential: the credential in clear.
+    :ivar user_id: the user whose rights it gives.
     """
 
     root_id: StackId
     key: StackId
     until: float
     credential: Json
+    user_id: str
 
 
 class Delegations:
@@ -98,7 +100,7 @@ class Delegations:
         if not credentials.confirm(conn, delegation.key, delegation.until):
             raise KeystoneUnavailable("its answer came too late; try again")
         body = self._seal(delegation.root_id, delegation.credential)
-        credentials.put(conn, delegation.root_id, body, self._clock())
+        credentials.put(conn, delegation.root_id, body, self._clock(), user_id=delegation.user_id)
 
     def renew(self, root_id: StackId, who: Trustor | None) -> None:
         """Give a stack a credential of the user, if it has none or Keystone does not accept its own any more.
@@ -160,7 +162,7 @@ class Delegations:
         body = self._seal(key, {MARK: key})
         self._database.write(lambda conn: credentials.intend(conn, key, body, until, now))
         try:
-            return Delegation(root_id, key, until, self._trusts.delegate(who, key))
+            return Delegation(root_id, key, until, self._trusts.delegate(who, key), who.user_id)
         except NoAnswer:
             raise  # Keystone may have created a credential: the row stays, so that a duty revokes it.
         except (DelegationRefused, KeystoneUnavailable):

@@ -72,7 +72,7 @@ class ProjectLists:
         """
         collection = plugin.collection()
         assert collection is not None, "only types with a collection are observed"
-        things = self._listed((stack.owner, collection), stack)
+        things = self._listed((stack.reader, collection), stack)
         physical_id = str(target.physical_id)
         if physical_id in things:
             return things[physical_id]

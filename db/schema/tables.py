@@ -252,6 +252,8 @@ credential = sa.Table(
     metadata,
     _uuid("root_id", primary_key=True),
     sa.Column("body", JsonText, nullable=False),  # sealed
+    # Of the user whose rights it gives: a user's name is unique in one domain only.
+    sa.Column("user_id", sa.String(64)),
     sa.Column("created_at", Instant, nullable=False),
     # From when on it may be revoked, because the stack is deleted.
     sa.Column("unused_at", Instant),

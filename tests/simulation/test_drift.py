@@ -10,12 +10,13 @@ from simulation.helpers import created, ended, history, rows
 from simulation.nested import children
 from simulation.restrictions import server, template, update, volume
 from simulation.world import World
+from sqlalchemy.engine import Connection
 from stoker.conductor.drift.context import DriftServices
 from stoker.conductor.drift.observer import ProjectObserver
 from stoker.conductor.drift.records import DETECTED, DriftRecords
 from stoker.conductor.duties.context import DriftSettings
 from stoker.conductor.duties.drift import Drift
-from stoker.db import drift
+from stoker.db import credentials, drift
 from stoker.db.drift import DriftKind, DriftState, DueProject, TreeDrift
 from stoker.db.rows import Stack
 from stoker.db.states import Status
@@ -240,3 +241,21 @@ def test_each_project_is_taken_once_in_an_interval_by_one_conductor(world: World
     assert [round(second - first) for first, second in zip(moments, moments[1:], strict=False)] == [
         round(INTERVAL)
     ] * (len(moments) - 1)
+
+
+def test_users_of_one_name_share_no_list(world: World, watch: Watch) -> None:
+    """A user's name is unique in one domain only: what one of them sees may be hidden from the other."""
+    readers = {"s0": "u1", "s1": "u2", "s2": "u1", "s3": None, "s4": None}
+    stacks = [world.create(name, template(a=server()), owner="anna") for name in readers]
+    assert world.settle(lambda: all(ended(world, stack) for stack in stacks), within=60)
+
+    def give_rights(conn: Connection) -> None:
+        for stack in stacks:
+            credentials.put(conn, stack.id, {}, world.clock.now, user_id=readers[stack.name])
+
+    world.database.write(give_rights)
+    page = world.database.read(lambda conn: drift.quiet_stacks(conn, "tenant", limit=9, after=(0.0, "")))
+    unknown = {stack.name: stack.id for stack in stacks if readers[stack.name] is None}
+    assert {stack.name: stack.reader for stack in page} == {**readers, **unknown}
+    watch.look(stacks[0])
+    assert world.cloud.lists == 4

@@ -88,6 +88,7 @@ def _credential() -> None:
         "credential",
         sa.Column("root_id", sa.String(length=36), nullable=False),
         sa.Column("body", long_text(), nullable=False),
+        sa.Column("user_id", sa.String(length=64), nullable=True),
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.Column("unused_at", sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint("root_id"),
