@@ -5,7 +5,7 @@ import typing
 from collections.abc import Mapping
 
 from attack.cases import case
-from attack.target import Target, Unexpected, expect
+from attack.target import Party, Target, Unexpected, expect
 from harness import attacks
 
 Json = typing.Any
@@ -120,6 +120,42 @@ def files_of_the_host(target: Target) -> None:
         nested = {"heat_template_version": VERSION, "resources": {"r": {"type": f"{path}.yaml"}}}
         _refused(target, {"template": nested})
         _refused(target, {**_value("x"), "environment_files": [path]})
+
+
+@case("bomb", "a stack whose steps compute lists that multiply, beside a small one", "others do not wait")
+def steps_that_multiply(target: Target) -> None:
+    """Make lists that are known in steps only, and meanwhile a stack of another project."""
+    lists = {"get_attr": ["a", "value"]}
+    product = {"repeat": {"for_each": {"%a%": lists, "%b%": lists}, "template": "%a%-%b%"}}
+    resources = {"a": _heat_value([f"item{number}" for number in range(200)])}
+    resources |= {f"r{number}": _heat_value(product) for number in range(40)}
+    large = _create(target, target.attacker, "large", resources)
+    try:
+        began = time.monotonic()
+        resources = {"a": _heat_value("x"), "b": _heat_value({"get_attr": ["a", "value"]})}
+        small = _create(target, target.victim, "small", resources)
+        try:
+            target.ended(small, target.victim)
+            if (seconds := time.monotonic() - began) > SECONDS:
+                raise Unexpected(f"the other project's stack took {seconds:.0f} s")
+        finally:
+            target.send("DELETE", small, party=target.victim)
+    finally:
+        target.send("DELETE", large, party=target.attacker)
+
+
+def _heat_value(value: Json) -> Json:
+    return {"type": "OS::Heat::Value", "properties": {"value": value}}
+
+
+def _create(target: Target, party: Party, name: str, resources: Json) -> str:
+    """Create a stack, and return its path."""
+    stack_name = f"attack-{name}-{target.run}"
+    template = {"heat_template_version": VERSION, "resources": resources}
+    body = {"stack_name": stack_name, "template": template}
+    answer = target.send("POST", target.path(party, "stacks"), body, party)
+    expect(answer, 201)
+    return target.path(party, "stacks", stack_name, answer.json()["stack"]["id"])
 
 
 @case("bomb", "8 MB of a form, signal, wait condition or login, from nobody that is known", "413")
