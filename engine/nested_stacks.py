@@ -19,6 +19,8 @@ from ..resources.nested.parameterize import restore_values
 from ..sealing.stored import StoredLookup
 from ..shapes import Json, JsonMap
 from ..template.compile import Identity
+from ..template.contents import same_content
+from ..template.environment import map_type, nested_environment
 from ..template.errors import ImmutableParameter, LimitExceeded, TemplateError
 from ..template.language import is_template_name
 from ..template.residual import evaluate
@@ -225,6 +227,32 @@ class NestedStacks:
         stack = self.stack(stack_id)
         stored = self.content(stack.environment_id)
         return inputs_of_child(self._context, stored, self._files(stack), resource, unseal)
+
+    def has_template(
+        self,
+        child: Stack,
+        member: Resource,
+        resource: tuple[str, str],
+        type_name: str,
+        unseal: Callable[[str], Json],
+    ) -> bool:
+        """Return whether a type's name leads to the template that a member of a group has.
+
+        :param child: the group's stack, in which the member's template is still known by its old name.
+        :param resource: the group's name, and its type as declared.
+        :param type_name: the type in the group's new definition, by the environment of the stack around it.
+        """
+        if child.parent_id is None or not member.template:
+            return False
+        parent = self.stack(child.parent_id)
+        files, old_files = self._files(parent), self._files(child)
+        stored = self.content(parent.environment_id)
+        around = opened_environment(self._context, stored, files, unseal)
+        below = nested_environment(around, *resource)
+        new = map_type(below, [member.name], type_name).name
+        if (operator := self._context.registry.operator) is not None:
+            files, old_files = operator.with_templates(files), operator.with_templates(old_files)
+        return is_template_name(new) and same_content(member.template, old_files, new, files)
 
     # -- other actions -----------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """The nested stacks that a step may create, change and read, as its resource type sees them."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -57,6 +58,7 @@ class StepChildren(Children):
         self._nested = nested
         self._secrets = secrets
         self._read: _ReadChild | None = None
+        self._same_templates: dict[tuple[str, str], bool] = {}
 
     def create(self, key: str, goal: ChildGoal, adopted: JsonMap | None = None) -> str:
         return self._forget().create(self._parent(key), self._with_secrets(goal), adopted)
@@ -137,10 +139,21 @@ class StepChildren(Children):
                 is_failed=row.status == Status.FAILED,
                 created_at=row.created_at,
                 physical_id=row.physical_id,
+                has_template=functools.partial(self._has_template, stack, row),
             )
             for row in rows
         ]
         return in_order(members)
+
+    def _has_template(self, child: Stack, member: Resource, type_name: str) -> bool:
+        """Return whether a type's name leads to the template of a member; members share the answers."""
+        key = (member.template, type_name)
+        if key not in self._same_templates:
+            resource = (self._claim.resource.name, self._claim.resource.type)
+            self._same_templates[key] = self._nested.has_template(
+                child, member, resource, type_name, self._secrets.open
+            )
+        return self._same_templates[key]
 
     def file(self, name: str) -> str:
         return self._nested.file(self._claim.task.stack_id, name)

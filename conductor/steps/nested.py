@@ -50,6 +50,16 @@ class NestedStackOperations(typing.Protocol):
     def file(self, stack_id: StackId, name: str) -> str:
         """Return a file of the stack."""
 
+    def has_template(
+        self,
+        child: Stack,
+        member: Resource,
+        resource: tuple[str, str],
+        type_name: str,
+        unseal: Callable[[str], Json],
+    ) -> bool:
+        """Return whether a type's name leads to the template that a member of a group has."""
+
     def template(self, url: str) -> str:
         """Return the text of a template at an address."""
 

@@ -5,7 +5,7 @@ parent's step stores it and parks; the transaction that ends the child wakes it.
 """
 
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...shapes import Json, JsonMap
@@ -81,6 +81,7 @@ class GroupMember:
     :ivar reference: the value of get_resource; None: it is not created yet.
     :ivar created_at: seconds since the epoch.
     :ivar physical_id: id of the member's thing outside; None: it has none yet.
+    :ivar has_template: says whether a type's name leads to a template with the content of the member's own.
     """
 
     name: str
@@ -89,6 +90,15 @@ class GroupMember:
     is_failed: bool = False
     created_at: float = 0.0
     physical_id: str | None = None
+    has_template: Callable[[str], bool] = field(default=lambda type_name: False, compare=False)
+
+    def has(self, definition: JsonMap) -> bool:
+        """Return whether it has this definition already, whatever the address of the template in it."""
+        if self.definition is None or self.definition == definition:
+            return self.definition == definition
+        own = {key: value for key, value in self.definition.items() if key != "type"}
+        other = {key: value for key, value in definition.items() if key != "type"}
+        return own == other and self.has_template(str(definition.get("type")))
 
     @property
     def place(self) -> tuple[int, str]:

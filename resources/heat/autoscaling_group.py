@@ -105,7 +105,8 @@ class SizedGroup(GroupResource):
         existing = sum(1 for member in members if member.definition)
         sound = sum(1 for member in members if not member.is_failed)
         steps = []
-        if policy is not None:
+        body = self.member_body(target) if policy is not None else {}
+        if policy is not None and not all(member.has(body) for member in members if member.definition):
             aim = existing if rules.requested is None else min(rules.requested, existing)
             steps = batches(aim, existing, most=policy.most, in_service=policy.in_service)
         size = rules.bounds.keep(sound if rules.requested is None else rules.requested)
@@ -125,12 +126,11 @@ class SizedGroup(GroupResource):
         check_members(step.size, body, target.requested_attributes)
         present = [member for member in members if member.definition]
         # Failed members are removed first, then those that have not got the new definition yet.
-        present.sort(key=lambda member: (not member.is_failed, member.definition == body))
-        old = [(member.name, member.definition) for member in present if member.definition]
+        present.sort(key=lambda member: (not member.is_failed, member.has(body)))
         definitions = next_members(
-            old,
+            present,
             lambda name: body,
-            _names(target.key, {name for name, _ in old}),
+            _names(target.key, {member.name for member in present}),
             size=step.size,
             updates=step.updates,
         )

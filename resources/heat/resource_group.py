@@ -172,7 +172,11 @@ class ResourceGroup(GroupResource):
         policy = target.update_policy.get("rolling_update")
         if not policy or "resource_def" not in changed:
             return Rollout(data={"removed": removed})
-        current = sum(1 for member in members if member.definition and member.name not in removed)
+        body, variable = target.properties["resource_def"], target.properties["index_var"]
+        remaining = [member for member in members if member.definition and member.name not in removed]
+        if all(member.has(_body(body, variable, member.name)) for member in remaining):
+            return Rollout(data={"removed": removed})
+        current = len(remaining)
         steps = batches(
             target.properties["count"],
             current,
@@ -196,23 +200,23 @@ class ResourceGroup(GroupResource):
             return _goal({name: _body(body, variable, name) for name in names}, target.requested_attributes)
         order = {name: index for index, name in enumerate(names)}
 
-        def order_of(member: tuple[str, Definition]) -> int:
+        def order_of(member: GroupMember) -> int:
             """Return the member's place in the order of changes.
 
             Members beyond the group are first, then those with the highest numbers.  Extra members,
             which exist only while others are changed, are last.
             """
-            index = order.get(member[0])
+            index = order.get(member.name)
             if index is None:
                 return 0
             return count - index if index < count else step.size
 
         old = [
-            (member.name, member.definition)
+            member
             for member in members
             if member.definition and member.name not in removed and not member.is_failed
         ]
-        existing = {name for name, _ in old}
+        existing = {member.name for member in old}
         definitions = next_members(
             sorted(old, key=order_of),
             lambda name: _body(body, variable, name),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import LimitExceeded
-from ..contract.children import ChildGoal
+from ..contract.children import ChildGoal, GroupMember
 from ..errors import PermanentError
 
 Definition = JsonMap
@@ -102,7 +102,7 @@ def check_members(count: int, body: Definition, requested: Sequence[RequestedAtt
 
 
 def next_members(
-    old: Sequence[tuple[str, Definition]],
+    old: Sequence[GroupMember],
     define: Callable[[str], Definition],
     fresh: Iterator[str],
     *,
@@ -111,7 +111,9 @@ def next_members(
 ) -> dict[str, Definition]:
     """Return the members of a group after its next batch.
 
-    :param old: its members now, in the order in which they are changed or removed.
+    A member whose template is the same under another name takes the new name at once.
+
+    :param old: its members now, with their definitions, in the order in which they are changed or removed.
     :param define: returns the new definition of a member, by name.
     :param fresh: names for new members.
     :param size: number of members after the batch.
@@ -121,12 +123,14 @@ def next_members(
     remaining = old[max(0, len(old) - size) :] if size else []
     updates_left = updates - (size - len(remaining))
     members: dict[str, Definition] = {}
-    for name, definition in remaining:
-        new = define(name)
-        if updates_left > 0 and new != definition:
-            updates_left -= 1
-            definition = new
-        members[name] = definition
+    for member in remaining:
+        new = define(member.name)
+        is_same = member.has(new)
+        if is_same or updates_left > 0:
+            updates_left -= 0 if is_same else 1
+            members[member.name] = new
+        else:
+            members[member.name] = member.definition or new
     while len(members) < size:
         name = next(fresh)
         members[name] = define(name)

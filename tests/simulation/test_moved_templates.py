@@ -69,10 +69,13 @@ def all_forms(box: str, **more: Json) -> Json:
     count = {"count": 1, "resource_def": member}
     scaling = {"min_size": 1, "max_size": 1, "resource": member}
     chain = {"resources": [box]}
+    rolling = {"rolling_update": {"max_batch_size": 1, "pause_time": 30}}
+    two = {"count": 2, "resource_def": member}
     return hot(
         {
             "provider": {"type": box},
             "group": {"type": "OS::Heat::ResourceGroup", "properties": count},
+            "rolling": {"type": "OS::Heat::ResourceGroup", "properties": two, "update_policy": rolling},
             "scaling": {"type": "OS::Heat::AutoScalingGroup", "properties": scaling},
             "chain": {"type": "OS::Heat::ResourceChain", "properties": chain},
             **more,
@@ -108,7 +111,7 @@ def test_a_template_that_moved_is_kept_with_all_in_it(world: World, name: str) -
     old, new = MOVES[name]
     stack = begin(world, old)
     objects = dict(world.cloud.objects)
-    assert len(objects) == 4
+    assert len(objects) == 6
     request = UpdateRequest(Goal(**new.goal(all_forms(new.type))))
     changes = everything(world.previews.preview(world.stack(stack.id), request, nested=True))
     assert {item.effect for item in changes} <= KEPT, {item.name: item.effect for item in changes}
@@ -154,7 +157,7 @@ def test_an_update_during_the_creation_continues_the_stack_that_is_being_made(wo
     child = rows(world, stack)["provider"].physical_id
     send(world, stack, THERE)
     assert (status(world, stack), rows(world, stack)["provider"].physical_id) == ("UPDATE_COMPLETE", child)
-    assert len(world.cloud.objects) == 4
+    assert len(world.cloud.objects) == 6
 
 
 @pytest.mark.parametrize("to_template", [True, False])

@@ -46,7 +46,7 @@ def test_batches_are_those_of_heat(goal, current, most, safe, steps):
 
 
 def test_the_next_members_are_changed_from_the_front_and_removed_from_the_front():
-    old = [(name, {"v": 1}) for name in "abc"]
+    old = [GroupMember(name, {"v": 1}) for name in "abc"]
 
     def after_batch(size, updates):
         members = next_members(old, lambda name: {"v": 2}, iter("xyz"), size=size, updates=updates)
@@ -172,3 +172,25 @@ def test_members_of_one_second_are_in_the_order_of_their_names_as_in_heat() -> N
     members = [GroupMember(name, {}, created_at=at) for name, at in created.items()]
     failed = GroupMember("z", {}, is_failed=True, created_at=12.0)
     assert [member.name for member in in_order([*members, failed])] == ["z", "b", "c", "a"]
+
+
+def test_a_template_under_another_name_is_taken_at_once_and_in_no_batch():
+    def member(name, definition):
+        return GroupMember(name, definition, has_template=lambda type_name: type_name == "b.yaml")
+
+    old = [member(name, {"type": "a.yaml", "properties": {"x": 1}}) for name in "01"]
+
+    def moved(kind, **properties):
+        body = {"type": kind, "properties": properties}
+        return next_members(old, lambda name: body, iter(""), size=2, updates=0) == {"0": body, "1": body}
+
+    assert moved("b.yaml", x=1)
+    assert not moved("c.yaml", x=1)
+    assert not moved("b.yaml", x=2)
+    plugin = ResourceGroup()
+    rolling = {"rolling_update": {"max_batch_size": 1, "pause_time": 60, "min_in_service": 0}}
+    for kind, steps in (("b.yaml", 1), ("c.yaml", 2)):
+        definition = {"type": kind, "properties": {"x": 1}}
+        target = target_of(plugin, {"count": 2, "resource_def": definition}, update_policy=rolling)
+        rollout = plugin.update_rollout(target, frozenset({"resource_def"}), old, FakeContext())
+        assert len(rollout.steps) == steps
