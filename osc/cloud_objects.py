@@ -10,6 +10,7 @@ from openstack import exceptions as sdk_exc
 from osc_lib import exceptions as exc
 
 from ..shapes import Json, JsonMap
+from .pages import PageTrail
 
 SERVER_OWNER = "compute:"
 """Beginning of the owner of a server's port."""
@@ -200,8 +201,9 @@ class CloudObjects:
         address = kind.details or kind.path
         if parameters:
             address += f"?{urllib.parse.urlencode(parameters)}"
+        trail = PageTrail(getattr(self._connection, kind.service).get_endpoint())
         while address:
-            answer = self._read(kind, address)
+            answer = self._read(kind, trail.checked(address))
             # A key pair is an object in an object of its list.
             objects += [item.get(kind.item, item) if len(item) == 1 else item for item in answer[items]]
             links = {link["rel"]: link["href"] for link in answer.get(f"{items}_links") or ()}

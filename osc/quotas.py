@@ -15,6 +15,7 @@ from osc_lib.command import command
 from ..observe.terminal import HarmlessTable
 from ..shapes import Json
 from .access import client_of
+from .pages import PageTrail
 
 QUOTAS = {
     "stacks": "top-level stacks",
@@ -105,8 +106,9 @@ class ListQuotas(HarmlessTable, command.Lister):
     def _projects(self) -> Iterator[Json]:
         """Yield all projects, a page after the other."""
         marker = ""
+        trail = PageTrail()
         while True:
-            query = urllib.parse.urlencode({"limit": PAGE, "marker": marker})
+            query = urllib.parse.urlencode({"limit": PAGE, "marker": trail.checked(marker)})
             page = _request(self, "GET", f"{_admin_root(self)}/project_quotas?{query}")["projects"]
             if not page:
                 return

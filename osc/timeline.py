@@ -12,6 +12,7 @@ from rich.text import Text
 from ..observe.terminal import BAD, HELD, IDLE, OK, RUNNING, harmless, make_console, write_json
 from ..shapes import Json
 from .access import add_stack, client_of, find_stack, path_of
+from .pages import PageTrail
 from .watch import seconds_of
 
 PAGE = 1000
@@ -85,8 +86,9 @@ def read_events(client: typing.Any, stack: typing.Any, depth: int) -> Iterator[J
     """Return the events of a stack and of those nested in it, page by page."""
     marker = ""
     count = 0
+    trail = PageTrail()
     while count < MOST_EVENTS:
-        after = f"&marker={marker}" if marker else ""
+        after = f"&marker={trail.checked(marker)}" if marker else ""
         query = f"events?nested_depth={depth}&sort_dir=asc&limit={PAGE}{after}"
         page = client.http_client.get(path_of(stack, query)).json()["events"]
         yield from page

@@ -9,6 +9,7 @@ from keystoneauth1 import exceptions as ksa_exc
 from osc_lib import exceptions as exc
 from stoker.osc.adopted_template import DELETE, describe
 from stoker.osc.cloud_objects import NETWORK, SERVER, VOLUME, CloudObjects, Inventory, RouterLink
+from stoker.osc.pages import MOST_PAGES, PageTrail
 
 Json = typing.Any
 NET = {"id": "n1", "name": "a net", "admin_state_up": True, "shared": False, "port_security_enabled": True}
@@ -133,6 +134,9 @@ class Answers:
     def has_service(self, name: str) -> bool:
         return name != "block-storage"
 
+    def get_endpoint(self) -> str:
+        return "https://compute/v2.1"
+
     def get(self, address: str, **_: Json) -> Json:
         if address not in self._answers:
             raise ksa_exc.NotFound(address)
@@ -142,7 +146,7 @@ class Answers:
 
 
 def test_an_object_is_found_by_its_name_on_all_pages() -> None:
-    following = "https://compute/v2.1/servers/detail?marker=i1"
+    following = "https://compute:443/v2.1/servers/detail?marker=i1"
     answers = {
         "/servers/detail": {
             "servers": [{"id": "i1", "name": "a"}],
@@ -153,6 +157,29 @@ def test_an_object_is_found_by_its_name_on_all_pages() -> None:
     }
     cloud = CloudObjects(Answers(answers))
     assert cloud.find(SERVER, "b") == cloud.find(SERVER, "i2") == answers["/servers/i2"]["server"]
+
+
+@pytest.mark.parametrize(
+    ("following", "problem"),
+    [
+        ("/servers/detail", "a page of it comes twice"),
+        ("https://elsewhere/v2.1/servers/detail", "continues at another service"),
+        ("http://compute/v2.1/servers/detail", "continues at another service"),
+        ("//compute/servers/detail", "continues at another service"),
+    ],
+)
+def test_a_list_that_leads_in_a_circle_or_elsewhere_is_refused(following: str, problem: str) -> None:
+    page = {"servers": [], "servers_links": [{"rel": "next", "href": following}]}
+    with pytest.raises(exc.CommandError, match=problem):
+        CloudObjects(Answers({"/servers/detail": page, following: page})).find(SERVER, "b")
+
+
+def test_a_list_has_so_many_pages() -> None:
+    trail = PageTrail()
+    for number in range(MOST_PAGES):
+        trail.checked(f"{number}")
+    with pytest.raises(exc.CommandError, match=f"more than {MOST_PAGES} pages"):
+        trail.checked("another")
 
 
 def test_a_name_that_none_or_several_have_is_refused() -> None:
