@@ -44,8 +44,8 @@ class GuestPolls(typing.Protocol):
     def secret(self, access_key: str) -> str:
         """Return the secret of a guest's access key; whether its row exists is not looked up."""
 
-    def imported(self, key: str) -> tuple[GuestServer, str | None] | None:
-        """Return the resource of a key or an account of before an import, with its secret; None: none."""
+    def imported(self, key: str) -> Sequence[tuple[GuestServer, str | None]]:
+        """Return the resources of a key or an account of before an import, each with its secret."""
 
     def account(self, user_id: str, password: str) -> tuple[GuestServer, str] | None:
         """Return the resource for which an account acts, and its endpoint; None: there is no such account."""

@@ -21,7 +21,7 @@ def is_guests(signed: SignedRequest | None, guests: GuestPolls) -> bool:
     :raises Fault: 400 or 403, the request is not signed, or not rightly.
     """
     key = _access_key(signed)
-    return row_of_key(key) is not None or guests.imported(key) is not None
+    return row_of_key(key) is not None or bool(guests.imported(key))
 
 
 def _access_key(signed: SignedRequest | None) -> str:

@@ -148,13 +148,18 @@ def _imported(claim: SignatureClaim, signed: SignedRequest, guests: GuestPolls, 
     :raises SignatureError: the signature is wrong.
     :raises Fault: 403, there is no such key.
     """
-    server, secret = guests.imported(claim.access_key) or (None, None)
-    if server is None or secret is None:
-        raise _unknown_key()
-    verify(replace(claim, begins=None, ends=None), signed, secret, now)
-    if not guests.admits(server, POLL_SERVER_CFN):
-        raise _unknown_key()
-    return server
+    wrong: SignatureError | None = None
+    for server, secret in guests.imported(claim.access_key):
+        if secret is None:
+            continue
+        try:
+            verify(replace(claim, begins=None, ends=None), signed, secret, now)
+        except SignatureError as error:
+            wrong = error
+            continue
+        if guests.admits(server, POLL_SERVER_CFN):
+            return server
+    raise wrong or _unknown_key()
 
 
 def account_of(caller: RequestContext, guests: GuestPolls, path: Mapping[str, str]) -> GuestServer | None:
@@ -165,9 +170,9 @@ def account_of(caller: RequestContext, guests: GuestPolls, path: Mapping[str, st
     user_id = caller.credentials.get("user_id")
     if STACK_USER not in caller.roles or not isinstance(user_id, str):
         return None
-    server, _ = guests.imported(user_id) or (None, None)
     named = (path["stack_id"], path["resource_name"])
-    return server if server is not None and (server.stack_id, server.name) == named else None
+    servers = (server for server, _ in guests.imported(user_id))
+    return next((server for server in servers if (server.stack_id, server.name) == named), None)
 
 
 def parameters(signed: SignedRequest | None) -> Mapping[str, str]:

@@ -68,17 +68,19 @@ class Guests:
         """Return the secret of a guest's access key; whether its row exists is not looked up."""
         return self._addresses.guest_secret(access_key)
 
-    def imported(self, key: str) -> tuple[GuestServer, str | None] | None:
-        """Return the resource for which a key or an account of before an import acts, with its secret.
+    def imported(self, key: str) -> Sequence[tuple[GuestServer, str | None]]:
+        """Return the resources for which a key or an account of before an import acts, each with its secret.
 
-        None: there is none of this id, or its resource is gone.  An account has no secret.
+        Nobody but the one whose secret has signed, or whom the request names, may be taken.  An account has
+        no secret.
         """
-        row = self._context.database.read(lambda conn: imported_keys.find(conn, key))
-        server = None if row is None else self.find(row.stack_id, row.resource_id)
-        if row is None or server is None:
-            return None
-        sealer = self._context.sealer.of_stack(server.project_id, server.root_id)
-        return server, None if row.secret is None else str(in_clear(row.secret, sealer.open))
+        resources_of_key = []
+        for row in self._context.database.read(lambda conn: imported_keys.find(conn, key)):
+            if (server := self.find(row.stack_id, row.resource_id)) is not None:
+                sealer = self._context.sealer.of_stack(server.project_id, server.root_id)
+                secret = None if row.secret is None else str(in_clear(row.secret, sealer.open))
+                resources_of_key.append((server, secret))
+        return resources_of_key
 
     def account(self, user_id: str, password: str) -> tuple[GuestServer, str] | None:
         """Return the resource for which an account acts, and the endpoint of Heat's API for it.

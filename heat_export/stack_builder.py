@@ -262,8 +262,8 @@ def _keys_of(tree: StokerTree, unseal: Unseal) -> dict[ResourceId, ResourceKeys]
     for key in tree.keys:
         existing = keys.get(key.resource_id, ResourceKeys())
         if key.secret is None:
-            keys[key.resource_id] = ResourceKeys(existing.access, existing.secret, key.id)
+            keys[key.resource_id] = ResourceKeys(existing.access, existing.secret, key.key)
         else:
             secret = str(in_clear(key.secret, unseal))
-            keys[key.resource_id] = ResourceKeys(key.id, secret, existing.user_id)
+            keys[key.resource_id] = ResourceKeys(key.key, secret, existing.user_id)
     return keys

@@ -54,9 +54,9 @@ class TreeParts:
         place = (StackId(stack.id), row.id)
         if keys := keys_of(resource):
             secret = sealed(self.sealer.seal(keys.secret))
-            self.keys.append(ImportedKey(keys.access, *place, secret))
+            self.keys.append(ImportedKey.of_resource(keys.access, *place, secret))
         if user_id := resource.data.get("user_id"):
-            self.keys.append(ImportedKey(user_id, *place))
+            self.keys.append(ImportedKey.of_resource(user_id, *place))
 
     def with_own(self, resource: HeatResource, plugin: ResourceType) -> HeatResource:
         """Return a resource without the id of a thing of ours that is not the resource's own.

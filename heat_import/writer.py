@@ -44,7 +44,7 @@ def store(conn: Connection, tree: BuiltTree, now: float) -> None:
 
 def _newest(keys: Iterable[ImportedKey]) -> list[ImportedKey]:
     """Return the keys, each once: a replaced resource and its replacement may share one."""
-    return list({key.id: key for key in keys}.values())
+    return list({key.key: key for key in keys}.values())
 
 
 def store_software(conn: Connection, tree: BuiltTree) -> None:

@@ -264,11 +264,13 @@ credential = sa.Table(
 imported_key = sa.Table(
     "imported_key",
     metadata,
-    # The access key, or the id of a user at Keystone.
-    sa.Column("id", sa.String(64), primary_key=True),
+    _uuid("id", primary_key=True),  # Made of the key and the resource.
+    # The access key, or the id of a user at Keystone; several resources may have one.
+    sa.Column("key", sa.String(64), nullable=False),
     _uuid("stack_id", nullable=False),
     sa.Column("resource_id", RowId, nullable=False),
     sa.Column("secret", JsonText),  # sealed; NULL: an account
+    sa.Index("ix_imported_key_key", "key"),
     sa.Index("ix_imported_key_stack", "stack_id"),
 )
 

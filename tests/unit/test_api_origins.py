@@ -25,8 +25,8 @@ def _answered(request: Request) -> Reply:
 class NoGuests:
     """Knows no key of a guest."""
 
-    def imported(self, _: str) -> None:
-        return None
+    def imported(self, _: str) -> tuple[()]:
+        return ()
 
 
 def client() -> falcon.testing.TestClient:

@@ -148,7 +148,7 @@ def test_addresses_stay_where_heat_exports_keys_and_are_named_where_it_does_not(
         "p: its addresses for signals are new ones: give them to those that signal"
     ]
     assert only(installation.run_by_api(heats[True])).notes == []
-    assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice")) is not None
+    assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice"))
 
 
 def test_attributes_are_asked_for_where_the_template_refers_to_them(installation: Installation) -> None:

@@ -530,13 +530,12 @@ def test_keys_and_accounts_of_guests_go_on_and_their_secrets_are_sealed(installa
     assert only(installation.run()).differences == []
     place = (stack_id, installation.rows(stack_id)["p"].id)
     for key, has_secret in (("key-of-alice", True), ("user-of-alice", False)):
-        stored = installation.database.read(lambda conn, key=key: imported_keys.find(conn, key))  # type: ignore[misc]
-        assert stored is not None
+        [stored] = installation.database.read(lambda conn, key=key: imported_keys.find(conn, key))  # type: ignore[misc]
         assert (stored.stack_id, stored.resource_id) == place
         assert (stored.secret is not None) == has_secret
     assert "hush-hush-hush" not in installation.text()
     installation.database.write(lambda conn: stacks.purge(conn, [StackId(stack_id)]))
-    assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice")) is None
+    assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice")) == []
 
 
 def test_workflows_keep_their_signed_address_and_their_executions(installation: Installation) -> None:
@@ -628,6 +627,5 @@ def test_access_keys_and_messages_have_the_values_that_heat_has_made(installatio
     assert (stored["M"].attributes or {})["config"] == "the whole message"
     assert stored["K"].properties == {"UserName": "user-id"}
     assert "hush-hush" not in installation.text()
-    key = installation.database.read(lambda conn: imported_keys.find(conn, "access-key"))
-    assert key is not None
+    [key] = installation.database.read(lambda conn: imported_keys.find(conn, "access-key"))
     assert key.resource_id == stored["K"].id

@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 from harness.heat_database import CREATED, HeatRow
 from harness.heat_installation import VALUE, Installation, installed, only, template, value_row
+from stoker.db import imported_keys
 from stoker.db.schema import tables
 from stoker.heat_database import heat_tables
 from stoker.heat_database.report import Disposition
@@ -200,3 +201,17 @@ def test_a_nested_stack_of_another_project_keeps_its_tree(installation: Installa
     entry = only(installation.run())
     assert entry.disposition == Disposition.STAYS
     assert "is of another project" in entry.reasons[0]
+
+
+def test_a_key_that_two_projects_have_keeps_neither_of_them_in_heat(installation: Installation) -> None:
+    policy = {"type": "OS::Heat::ScalingPolicy", "properties": {"adjustment_type": "change_in_capacity"}}
+    policy["properties"] |= {"auto_scaling_group_id": "g", "scaling_adjustment": 1}
+    stack_ids = set()
+    for project in ("attacker", "victim"):
+        data = {"access_key": "key", "secret_key": f"secret-of-{project}", "user_id": "user"}
+        row = HeatRow("p", f"{project}-p", policy["properties"], data=data)
+        stack_ids.add(installation.heat.stack(project, template({"p": policy}), [row], tenant=project))
+    assert installation.run().counts() == {"moved": 2}
+    for key in ("key", "user"):
+        rows = installation.database.read(lambda conn, key=key: imported_keys.find(conn, key))  # type: ignore[misc]
+        assert {row.stack_id for row in rows} == stack_ids

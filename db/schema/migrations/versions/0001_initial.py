@@ -187,12 +187,14 @@ def _event_sink() -> None:
 def _imported_key() -> None:
     create_table(
         "imported_key",
-        sa.Column("id", sa.String(length=64), nullable=False),
+        sa.Column("id", sa.String(length=36), nullable=False),
+        sa.Column("key", sa.String(length=64), nullable=False),
         sa.Column("stack_id", sa.String(length=36), nullable=False),
         sa.Column("resource_id", row_id(), nullable=False),
         sa.Column("secret", long_text(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
     )
+    op.create_index("ix_imported_key_key", "imported_key", ["key"])
     op.create_index("ix_imported_key_stack", "imported_key", ["stack_id"])
 
 
