@@ -16,6 +16,8 @@ import time
 import typing
 from collections.abc import Callable, Iterator
 
+from ...sandbox import evaluator
+from ...sandbox.evaluator import charged_to
 from ...sandbox.fair_shares import FairShares
 from ...template.budget import Budget, BudgetLimits
 from ...template.errors import TemplateError
@@ -71,13 +73,17 @@ class Computing:
         :raises TemplateError: the function's own errors.
         """
         small = Budget(SMALL)
+        account = evaluator.account()
+        seconds = None if account is None else account.seconds_left()
         try:
             return compute(small)
         except TemplateError:
             if not is_spent(small):
                 raise
         budget = Budget()
-        with self._turn(project, budget):
+        # The expressions of the first try do not count: they are evaluated again.
+        anew = contextlib.nullcontext() if seconds is None else charged_to(project, seconds)
+        with self._turn(project, budget), anew:
             return compute(budget)
 
     @contextlib.contextmanager

@@ -5,6 +5,8 @@ import threading
 import pytest
 from stoker.conductor.steps import computing
 from stoker.conductor.steps.computing import BURST, RATE, SMALL, SOONEST, Computing, NoTurn
+from stoker.sandbox import evaluator
+from stoker.sandbox.evaluator import charged_to
 from stoker.template.budget import Budget
 from stoker.template.errors import LimitExceeded, TemplateError
 
@@ -161,3 +163,18 @@ def test_uses_that_are_over_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
         turns.result_of(f"p{number}", Making(LARGE))
         clock.now += 100
     assert len(turns._paid_at) <= 11
+
+
+def test_expressions_of_the_first_try_do_not_count() -> None:
+    left: list[float] = []
+
+    def compute(budget: Budget) -> None:
+        account = evaluator.account()
+        assert account is not None
+        left.append(account.seconds_left())
+        account.spend(1.0)
+        budget.take(LARGE)
+
+    with charged_to("p", 1.5):
+        Computing(Clock()).result_of("p", compute)
+    assert left == [1.5, 1.5]
