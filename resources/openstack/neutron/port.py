@@ -134,6 +134,11 @@ class Port(NeutronType):
         body = super().update_body(target, changed, context)
         if "security_groups" in changed and target.properties["security_groups"] is None:
             body["security_groups"] = [resolve(context, "neutron.security_group", "default")]
+        if "port_security_enabled" in changed and target.properties["port_security_enabled"] is None:
+            # A new port has the setting of its network.
+            network = resolve(context, "neutron.network", target.properties["network"])
+            remote = self.service_for(context).get(f"/networks/{network}")["network"]
+            body["port_security_enabled"] = remote.get("port_security_enabled", True)
         return {**body, **self._lists(target, changed, context)}
 
     def prepare_for_replace(self, target: ResourceView, context: StepContext) -> None:

@@ -1,5 +1,6 @@
 """OS::Neutron::Subnet: a range of addresses of a network."""
 
+import ipaddress
 from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
@@ -9,9 +10,11 @@ from ...contract.views import ResourceView
 from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..bodies import NamedRemote
+from ..declared import REMOTE
 from .base import NeutronType
 from .schema import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
 POOL = {
     "start": Property("string", "First address.", required=True, constraints=(Custom(check_name="ip_addr"),)),
@@ -125,8 +128,41 @@ class Subnet(NeutronType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
-        return _with_gateway(super().update_body(target, changed, context))
+        """Return the fields that change; for what is not given any more the service's own defaults."""
+        body = _with_gateway(super().update_body(target, changed, context))
+        remote = target.data.get(REMOTE) or {}
+        cidr = remote.get("cidr") or target.properties["cidr"]
+        if cidr and "gateway_ip" in changed and target.properties["gateway_ip"] is None:
+            body["gateway_ip"] = str(default_gateway(cidr))
+        if cidr and "allocation_pools" in changed and target.properties["allocation_pools"] is None:
+            gateway = body["gateway_ip"] if "gateway_ip" in body else remote.get("gateway_ip")
+            body["allocation_pools"] = default_pools(cidr, gateway)
+        return body
+
+
+def default_gateway(cidr: str) -> Address:
+    """Return the gateway that Neutron gives to a new subnet: the first address after that of the network."""
+    return ipaddress.ip_network(cidr, strict=False)[1]
+
+
+def default_pools(cidr: str, gateway: str | None) -> list[dict[str, str]]:
+    """Return the pools that Neutron gives to a new subnet: all addresses but the gateway.
+
+    The address of the network is in none of them, nor is the broadcast address of IPv4.
+
+    :param gateway: the subnet's gateway; None: it has none.
+    """
+    network = ipaddress.ip_network(cidr, strict=False)
+    is_small = network.num_addresses <= 2
+    first = int(network[0]) + (0 if is_small else 1)
+    last = int(network[-1]) - (1 if network.version == 4 and not is_small else 0)
+    taken = None if gateway is None else int(ipaddress.ip_address(gateway))
+    if taken is None or not first <= taken <= last:
+        ranges = [(first, last)]
+    else:
+        ranges = [(first, taken - 1), (taken + 1, last)]
+    address = type(network[0])
+    return [{"start": str(address(start)), "end": str(address(end))} for start, end in ranges if start <= end]
 
 
 def _with_gateway(body: dict[str, Json]) -> dict[str, Json]:
