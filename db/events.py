@@ -111,13 +111,17 @@ def _after_marker(
     return condition
 
 
-def get(conn: Connection, event_uuid: str) -> Event:
+def get(conn: Connection, event_uuid: str, stack_id: StackId | None = None) -> Event:
     """Return an event.
 
+    :param stack_id: id of the stack whose event it must be; None: the caller checks whose it is.
     :raises NotFound: no such event.
     """
     e = tables.event
-    row = conn.execute(sa.select(e).where(e.c.uuid == event_uuid)).mappings().first()
+    query = sa.select(e).where(e.c.uuid == event_uuid)
+    if stack_id is not None:
+        query = query.where(e.c.stack_id == stack_id)
+    row = conn.execute(query).mappings().first()
     if row is None:
         raise NotFound("Event", event_uuid)
     return Event(**dict(row))

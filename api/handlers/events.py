@@ -108,12 +108,12 @@ def show(request: Request) -> Reply:
     def read(conn: Connection) -> tuple[Stack, Event]:
         stack = request.find_stack(conn)
         try:
-            return stack, events.get(conn, key)
+            return stack, events.get(conn, key, stack.id)
         except NotFound as error:
             raise not_found("Event", key) from error
 
     stack, item = request.read(read)
-    if item.stack_id != stack.id or item.resource_name != request.path["resource_name"]:
+    if item.resource_name != request.path["resource_name"]:
         raise not_found("Event", key)
     view = event_summary(request, stack, item, hosts=request.may(SHOWS_HOSTS))
     detail = {"resource_type": item.resource_type, "resource_properties": item.properties or {}}
