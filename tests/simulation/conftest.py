@@ -44,7 +44,16 @@ WATCHED = frozenset(
             "damaged_rows",
             "drift",
         ),
-        *("duties", "duties_purge", "event_sinks", "groups", "guests", "id_collisions", "launched_groups"),
+        *(
+            "duties",
+            "duties_purge",
+            "event_sinks",
+            "foreign_software",
+            "groups",
+            "guests",
+            "id_collisions",
+            "launched_groups",
+        ),
         *(
             "losses",
             "nested",
