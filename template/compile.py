@@ -208,10 +208,11 @@ def _compiled(
             f"{len(bodies)} resources are above the limit of {limits.resources} ([stacks] max_resources)",
             ["resources"],
         )
-    for name in bodies.keys() & parameters.keys():  # As in Heat: Ref finds both by their names.
+    usable, enabled = _conditional(bodies, conditions, errors)
+    for name in (name for name in bodies if enabled.get(name) and name in parameters):
+        # As in Heat: Ref finds both by their names.
         text = f"Duplicate names {{'{name}'}}: a parameter has this name, too"
         errors.add(WordedByHeat(text, ("resources", name)))
-    usable, enabled = _conditional(bodies, conditions, errors)
     uncertain = frozenset(name for name, on in enabled.items() if on is None)
     scope = FoldScope(
         version=version,
@@ -248,6 +249,7 @@ def _conditional(
     for name, body in bodies.items():
         with errors.collect():
             usable[name] = _usable(name, body, conditions.version, errors)
+            enabled[name] = None  # Also where its condition is wrong, which is one error and not several.
             with errors.collect():
                 enabled[name] = _enabled(name, usable[name], conditions)
     return usable, enabled

@@ -222,14 +222,17 @@ WRONG_LOOKUPS = [
 ]
 
 
+OF_CONDITION = {"r": {"Type": "OS::Heat::None", "Condition": "c"}}
+
+
 @pytest.mark.parametrize(("argument", "words"), WRONG_LOOKUPS)
 def test_wrong_lookups_are_refused_with_their_place(argument, words):
     template = {**AWS, "Mappings": MAPPINGS, "Outputs": {"o": {"Value": {"Fn::FindInMap": argument}}}}
     text = problem(template)
     assert text.startswith("Outputs.o.Value.Fn::FindInMap: ")
     assert words in text
-    template = {**AWS, "Mappings": MAPPINGS, "Conditions": {"c": {"Fn::FindInMap": argument}}}
-    text = problem(template)
+    conditions = {"c": {"Fn::FindInMap": argument}}
+    text = problem({**AWS, "Mappings": MAPPINGS, "Conditions": conditions, "Resources": OF_CONDITION})
     assert text.startswith("Conditions.c.Fn::FindInMap: ")
     assert words in text
 
@@ -324,9 +327,10 @@ def test_a_parameter_may_be_referred_to_where_a_resource_of_its_name_is_off():
         "Parameters": {"x": {"Type": "String", "Default": "param"}},
         "Conditions": {"on": {"Fn::Equals": [1, 1]}, "off": {"Fn::Not": ["on"]}},
     }
-    for condition, value in (("off", "param"), ("on", {"$fn": "get_resource", "args": ["x"]})):
-        resources = {"x": {"Type": "OS::Heat::None", "Condition": condition}}
-        assert out({"Ref": "x"}, Resources=resources, **sections) == value
+    resources = {"x": {"Type": "OS::Heat::None", "Condition": "off"}}
+    assert out({"Ref": "x"}, Resources=resources, **sections) == "param"
+    resources = {"x": {"Type": "OS::Heat::None", "Condition": "on"}}
+    assert problem({**AWS, **sections, "Resources": resources}).startswith("Duplicate names {'x'}")
     sections.pop("Parameters")
     resources = {"x": {"Type": "OS::Heat::None", "Condition": "off"}}
     template = {
@@ -371,7 +375,8 @@ WRONG_CONDITIONS = [
 
 @pytest.mark.parametrize(("condition", "words"), WRONG_CONDITIONS)
 def test_wrong_conditions_are_refused_with_their_place(condition, words):
-    text = problem({**AWS, "Conditions": {"c": condition, "d": {"Fn::Equals": [1, 1]}}})
+    conditions = {"c": condition, "d": {"Fn::Equals": [1, 1]}}
+    text = problem({**AWS, "Conditions": conditions, "Resources": OF_CONDITION})
     assert text.startswith("Conditions.c")
     assert words in text
 
