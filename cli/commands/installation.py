@@ -15,6 +15,7 @@ from ...db.conductors import StateRequest
 from ...engine.diagnosis.presence import Presence
 from ...engine.diagnosis.ring import plan_change
 from ...engine.quotas import QuotaOperations
+from ...resources.list_pages import EndlessList, ListReader
 from ...ring.changes import WrongChange
 from ...ring.hashring import View, assign
 from ...shapes import Json, JsonMap
@@ -218,14 +219,22 @@ class RemoteInstallation(Installation):
 
     def _projects(self) -> Iterator[Json]:
         """Yield the projects for which an admin has set quotas, a page after the other."""
-        marker = ""
-        while True:
-            path = f"/project_quotas?{urllib.parse.urlencode({'limit': PAGE, 'marker': marker})}"
-            page = self._request("GET", path)["projects"]
-            if not page:
-                return
-            yield from page
-            marker = page[-1]["project"]
+
+        def path_after(marker: str) -> str:
+            return f"/project_quotas?{urllib.parse.urlencode({'limit': PAGE, 'marker': marker})}"
+
+        def following(page: JsonMap) -> str | None:
+            return path_after(page["projects"][-1]["project"]) if page["projects"] else None
+
+        def read(path: str) -> tuple[JsonMap, int]:
+            return self._request("GET", path), 0
+
+        reader = ListReader(read, following, checkpoint=lambda: None, endpoint=lambda: "")
+        try:
+            for page in reader.pages(path_after("")):
+                yield from page["projects"]
+        except EndlessList as error:
+            raise AdminError(f"The service's list of projects is wrong: {error}") from error
 
     def _request(self, method: str, path: str, body: Json = None) -> Json:
         try:
