@@ -1,6 +1,7 @@
 """Software configs and deployments for the steps of one claim."""
 
 import contextlib
+import logging
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
@@ -10,19 +11,21 @@ from ...db import resources, software
 from ...db.errors import IdTaken, NotFound
 from ...db.ids import ConfigId
 from ...db.software import OwningResource, StoredConfig, StoredDeployment
+from ...db.states import DELETING
 from ...db.work.claim import Claim
 from ...engine.errors import ConfigInUse
 from ...engine.quotas import QuotaName
 from ...engine.quotas import SoftwareLimits as SoftwareLimits
 from ...resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState, Software
 from ...resources.errors import PermanentError
-from ...sealing.sealer import BoundSealer
+from ...sealing.sealer import BoundSealer, SealError
 from ...sealing.software import config_body, opened, stored
 from ...shapes import Json
 from ...template.errors import LimitExceeded
 from .claimed_writes import StepDatabase
 from .secrets import Secrets
 
+LOG = logging.getLogger(__name__)
 WAITS = ("IN_PROGRESS", "Deploy data available")
 ENDED = ("COMPLETE", "Not waiting for outputs signal")
 """Status and reason of a deployment, in Heat's words."""
@@ -47,6 +50,7 @@ class StepSoftware(Software):
     """Implements resources.contract.software.Software for one step of one claim."""
 
     def __init__(self, claim: Claim, access: SoftwareAccess, secrets: Secrets) -> None:
+        self._is_deleting = claim.task.kind in DELETING
         self._owner = OwningResource(claim.resource.id, claim.task.stack_id, claim.project_id)
         self._access = access
         self._secrets = secrets
@@ -55,7 +59,16 @@ class StepSoftware(Software):
 
     def config(self, config_id: str) -> ConfigSpec | None:
         config = self._access.database.read(lambda conn: self._config(conn, config_id))
-        return None if config is None else self._spec(config)
+        try:
+            return None if config is None else self._spec(config)
+        except SealError as error:
+            if not self._is_deleting:
+                raise
+            # Else nobody could delete the stack.  There is nothing that its server could do at the deletion.
+            LOG.warning(
+                "Software config %s cannot be read while its deployment is deleted: %s", config_id, error
+            )
+            return None
 
     def create_config(self, config_id: str, spec: ConfigSpec, *, made_of: Json = None) -> None:
         with _refusals():

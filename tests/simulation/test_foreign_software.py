@@ -14,6 +14,7 @@ from stoker.db.states import TaskKind
 from stoker.engine.exports import Exports
 from stoker.engine.signals import Signals
 from stoker.planning.requests import AdoptedResource, CreateRequest, Goal
+from stoker.template.residual import sealed
 
 Json = typing.Any
 SERVER = "web"
@@ -168,3 +169,13 @@ def test_an_update_adopts_what_an_adoption_did_not_reach(world: World) -> None:
     updated(world, stack, goal)
     assert {name: ids_of(world, stack)[name] for name in left} == left
     assert world.database.read(lambda conn: software.count_configs(conn, "tenant")) == 2
+
+
+def test_a_deployment_whose_config_a_lost_key_has_sealed_can_be_deleted(world: World) -> None:
+    stack = victims(world, "tenant", actions=["CREATE", "DELETE"])
+    lost = sealed("0123456789abcdef.lost")
+    world.database.write(lambda conn: conn.execute(sa.update(tables.software_config).values(body=lost)))
+    world.operations.delete(world.stack(stack.id))
+    rest(world)
+    assert status(world, stack) == "DELETE_COMPLETE"
+    assert stored(world) == [[], []]
