@@ -2,8 +2,6 @@
 
 import json
 import typing
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from attack.cases import case
 from attack.target import Target, Unexpected, expect
@@ -31,21 +29,6 @@ SEEN = (
     "/resources",
 )
 """Views of a stack that follow nested stacks."""
-
-
-@contextmanager
-def _stack(target: Target, body: Json) -> Iterator[str]:
-    """Create a stack and yield its path once its action has ended."""
-    name = f"attack-nested-{target.run}"
-    answer = target.send("POST", target.path(target.attacker, "stacks"), {"stack_name": name, **body})
-    expect(answer, 201)
-    path = target.path(target.attacker, "stacks", name, answer.json()["stack"]["id"])
-    try:
-        target.ended(path)
-        yield path
-    finally:
-        target.send("DELETE", path)
-        target.ended(path)
 
 
 def _sees_nothing(target: Target, path: str, goal: Json) -> None:
@@ -90,7 +73,7 @@ def trees_that_multiply(target: Target) -> None:
         },
     }
     template = {"heat_template_version": VERSION, "resources": {"count": count, "group": group}}
-    with _stack(target, {"template": template}) as path:
+    with target.attackers_stack({"template": template}) as path:
         stack = target.ended(path)
         if "max_resources" not in stack["stack_status_reason"]:
             raise Unexpected(f"{stack['stack_status']}: {stack['stack_status_reason'][:200]}")
@@ -117,5 +100,5 @@ def adopted_stacks(target: Target) -> None:
             "environment": {},
             "resources": {name: {**entry, "type": NESTED[name]["type"]} for name in NESTED},
         }
-        with _stack(target, {"adopt_stack_data": json.dumps(document), "timeout_mins": 5}) as path:
+        with target.attackers_stack({"adopt_stack_data": json.dumps(document), "timeout_mins": 5}) as path:
             _sees_nothing(target, path, goal)

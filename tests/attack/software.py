@@ -55,21 +55,6 @@ def _unchanged(target: Target) -> Iterator[None]:
         raise Unexpected("the victim's config or deployment has changed, or is gone")
 
 
-@contextlib.contextmanager
-def _stack(target: Target, body: Json) -> Iterator[str]:
-    """Create a stack of the attacker, and yield its path once its action has ended; then delete it."""
-    name = f"attack-software-{target.run}"
-    answer = target.send("POST", target.path(target.attacker, "stacks"), {"stack_name": name, **body})
-    expect(answer, 201)
-    path = target.path(target.attacker, "stacks", name, answer.json()["stack"]["id"])
-    try:
-        target.ended(path)
-        yield path
-    finally:
-        target.send("DELETE", path)
-        target.ended(path)
-
-
 def _reasons(target: Target, ids: dict[str, str]) -> dict[str, str]:
     """Adopt things by their ids, do all that a stack can with them, and return why they failed.
 
@@ -78,7 +63,7 @@ def _reasons(target: Target, ids: dict[str, str]) -> dict[str, str]:
     entries = {name: {"resource_id": key, "type": MADE[name]["type"]} for name, key in ids.items()}
     document = {"template": _template(MADE), "action": "CREATE", "status": "COMPLETE", "resources": entries}
     body = {"adopt_stack_data": json.dumps({**document, "environment": {}}), "timeout_mins": 5}
-    with _stack(target, body) as path:
+    with target.attackers_stack(body) as path:
         listed = target.send("GET", f"{path}/resources")
         expect(listed, 200)
         resources = listed.json()["resources"]
@@ -122,7 +107,7 @@ def _used(target: Target, key: str) -> list[str]:
     deployment = {**MADE["deployment"], "properties": {**MADE["deployment"]["properties"], "config": key}}
     reasons = []
     for resource in (message, deployment):
-        with _stack(target, {"template": _template({"r": resource})}) as path:
+        with target.attackers_stack({"template": _template({"r": resource})}) as path:
             for below in ("/resources?with_detail=true", "/events", "/export"):
                 expect(target.send("GET", f"{path}{below}"), 200)
             reasons.append(target.send("GET", path).json()["stack"]["stack_status_reason"].replace(key, "ID"))

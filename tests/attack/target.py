@@ -1,5 +1,6 @@
 """The installation that is attacked: two projects, a stack of each, and the ways to send something."""
 
+import contextlib
 import dataclasses
 import http.client
 import json
@@ -8,7 +9,7 @@ import time
 import typing
 import urllib.parse
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import requests
 from fuzz.laws import CANARY
@@ -188,6 +189,20 @@ class Target:
             if time.monotonic() > end:
                 raise Unexpected(f"{path} does not end: {stack['stack_status']}")
             time.sleep(0.2)
+
+    @contextlib.contextmanager
+    def attackers_stack(self, body: Json) -> Iterator[str]:
+        """Create a stack of the attacker, and yield its path once its action has ended; then delete it."""
+        name = f"attack-stack-{self.run}"
+        answer = self.send("POST", self.path(self.attacker, "stacks"), {"stack_name": name, **body})
+        expect(answer, 201)
+        path = self.path(self.attacker, "stacks", name, answer.json()["stack"]["id"])
+        try:
+            self.ended(path)
+            yield path
+        finally:
+            self.send("DELETE", path)
+            self.ended(path)
 
     def check_victim(self) -> None:
         """Check that nothing has changed the victim's stack.
