@@ -176,7 +176,8 @@ def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(data
         database.write(lambda conn: events.add_many(conn, [event]))  # noqa: B023
         kept_too = a_snapshot(graph.stack)
         database.write(lambda conn: snapshots.insert(conn, kept_too))  # noqa: B023
-        key = {"id": new_id(), "stack_id": graph.stack.id, "resource_id": graph.resources["one"]}
+        owner = {"stack_id": graph.stack.id, "resource_id": graph.resources["one"]}
+        key = {"id": new_id(), "key": "access key", **owner}
         database.write(lambda conn: conn.execute(sa.insert(tables.imported_key), [key]))  # noqa: B023
         outcome = {
             "stack_id": graph.stack.id,
