@@ -33,6 +33,7 @@ class Secrets:
     def __init__(self, sealer: BoundSealer) -> None:
         self._sealer = sealer
         self._texts: set[str] = set()
+        self._collections: set[int] = set()
         self._cached: SecretTexts | None = None
         self.properties: Mapping[str, Json] = {}
 
@@ -54,8 +55,9 @@ class Secrets:
         return in_clear(value, self._sealer.open)
 
     def add(self, value: Json) -> None:
-        """Remember a value as a secret."""
+        """Remember a value as a secret, with each map and list in it."""
         self._texts.update(_texts(value, keys=False))
+        self._collections.update(_collections(value))
         self._cached = None
 
     @property
@@ -71,13 +73,15 @@ class Secrets:
     def protect(self, value: Json) -> Json:
         """Return a value as it is stored: quoted, and each part sealed that is a secret or holds one.
 
-        A map of which a key holds a secret is sealed as a whole.
+        A map of which a key holds a secret is sealed as a whole.  So is a map or a list that is a secret by
+        itself: its keys, its size, and what in it is neither a text nor a number are no less secret.
         """
         if not self.holds(value):
             return quote(value)
-        if isinstance(value, list | tuple):
+        is_secret = isinstance(value, Mapping | list | tuple) and _digest(value, []) in self._collections
+        if isinstance(value, list | tuple) and not is_secret:
             return [self.protect(item) for item in value]
-        if isinstance(value, Mapping) and not self.holds(list(value)):
+        if isinstance(value, Mapping) and not is_secret and not self.holds(list(value)):
             return mapping({key: self.protect(item) for key, item in value.items()})
         return self.seal(value)
 
@@ -93,6 +97,8 @@ class Secrets:
 
     def holds(self, value: Json) -> bool:
         """Return whether a secret is in a value."""
+        if not self._collections.isdisjoint(_collections(value) if self._collections else ()):
+            return True
         return bool(self._texts) and any(map(self._secret_texts.is_in, _texts(value, keys=True)))
 
     def redact(self, text: str) -> str:
@@ -118,6 +124,29 @@ def _texts(value: Json, *, keys: bool) -> Iterator[str]:
             yield from _texts(item, keys=keys)
     elif value is not None and not isinstance(value, bool) and value != "":
         yield str(value)
+
+
+def _collections(value: Json) -> list[int]:
+    """Return the digests of all maps and lists in a value but the empty ones."""
+    digests: list[int] = []
+    _digest(value, digests)
+    return digests
+
+
+def _digest(value: Json, collections: list[int]) -> int:
+    """Return a digest of a value, the same for equal ones; another value that has it is sealed in vain.
+
+    :param collections: gets the digests of the maps and lists in the value.
+    """
+    if isinstance(value, Mapping):
+        digest = hash(frozenset((key, _digest(item, collections)) for key, item in value.items()))
+    elif isinstance(value, list | tuple):
+        digest = hash(tuple(_digest(item, collections) for item in value))
+    else:
+        return hash(value)
+    if value:
+        collections.append(digest)
+    return digest
 
 
 class _Opening:

@@ -81,6 +81,17 @@ def test_a_map_with_a_secret_key_is_sealed_as_a_whole(secrets: Secrets) -> None:
     assert token_of(stored["inner"]) is not None
 
 
+@pytest.mark.parametrize("value", [{"a key": True}, {"a key": {"deep": False}, "b": "x"}, [True, [None]]])
+def test_a_secret_map_or_list_is_sealed_as_a_whole(secrets: Secrets, value: typing.Any) -> None:
+    secrets.add(value)
+    stored = secrets.protect({"plain": [True], "deep": [value]})
+    assert stored["plain"] == [True]
+    assert token_of(stored["deep"][0]) is not None
+    assert secrets.open_value(stored) == {"plain": [True], "deep": [value]}
+    assert secrets.holds([value])
+    assert token_of(secrets.protect_whole([value])) is not None
+
+
 def test_an_output_of_a_nested_stack_makes_no_secret_of_the_plain_ones(secrets: Secrets) -> None:
     sealed = secrets.protect({"plain": "value", "secret": WORD})
     row = a_resource(StackId("s"), 1, "inner", attributes={"outputs": sealed})
