@@ -255,6 +255,13 @@ def _document(value: Json) -> JsonMap:
     check_depth(document)
     check_texts({"adopt_stack_data": document})
     checked: JsonMap = validated(document, ADOPTED, "Invalid adopt data: ")
+    stacks = [checked]
+    while stacks:  # A step stores those of nested stacks, and nobody waits for its answer.
+        entries = (stacks.pop().get("resources") or {}).values()
+        nested = [entry for entry in entries if entry and entry.get("resources")]
+        for entry in nested:
+            validated({"template": {}, "resources": entry["resources"]}, ADOPTED, "Invalid adopt data: ")
+        stacks += nested
     return checked
 
 

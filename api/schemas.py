@@ -78,6 +78,7 @@ ADOPTED: Json = {
                     "resource_id": {"type": ["string", "null"]},
                     "metadata": _NULLABLE_OBJECT,
                     "resource_data": _NULLABLE_OBJECT,
+                    "template": _NULLABLE_OBJECT,
                     "resources": _NULLABLE_OBJECT,
                 },
             },

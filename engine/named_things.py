@@ -21,9 +21,16 @@ Ids = Mapping[tuple[str, str], str]
 
 
 def stored_ids(data: JsonMap) -> Ids:
-    """Return the ids that were stored with a resource."""
+    """Return the ids that were stored with a resource.
+
+    The data may be those of an adopted document, which anybody writes: what is no id there is ignored.
+    """
     entries = data.get(IDS)
-    return {(kind, name): thing_id for kind, name, thing_id in entries} if isinstance(entries, list) else {}
+    return {
+        (entry[0], entry[1]): entry[2]
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, list) and len(entry) == 3 and all(isinstance(part, str) for part in entry)
+    }
 
 
 def with_ids(

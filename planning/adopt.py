@@ -36,7 +36,8 @@ def plan_adoption(
     rows = []
     for row in plan.resources:
         entry = adopted.get(row.name, AdoptedResource())
-        data = dict(entry.data)
+        # Only the facts below may say what is adopted: the document's data must not pass for them.
+        data = {name: value for name, value in entry.data.items() if name not in (ADOPTED, ADOPTED_ID)}
         if registry.is_nested(row.plugin):
             entry = replace(entry, physical_id=None)
             if entry.nested is not None:

@@ -114,6 +114,14 @@ BAD_DOCUMENTS = {
         {"template": flat(1), "resources": {"r0": {"resource_id": 5}}},
         ["resources.r0.resource_id", "string"],
     ),
+    "an id inside of a nested stack that is a number": (
+        {"template": flat(1), "resources": {"r0": {"resources": {"n": {"resource_id": 5}}}}},
+        ["resources.n.resource_id", "string"],
+    ),
+    "a resource in the nested stack of another that is a text": (
+        {"template": flat(1), "resources": {"r0": {"resources": {"n": {"resources": {"m": "x"}}}}}},
+        ["resources.m", "object"],
+    ),
     "data in a list": (
         {"template": flat(1), "resources": {"r0": {"resource_data": []}}},
         ["resources.r0.resource_data", "object"],

@@ -86,6 +86,13 @@ def test_a_new_name_that_leads_nowhere_is_an_error_before_anything_is_replaced(
         same_thing(ScriptedContext(scripted), {})(NETWORK, A, "gone")
 
 
+@pytest.mark.parametrize("entries", ["x", [1], [["a", "b"]], [[NETWORK, ["public"], A]], [{"a": 1}], None])
+def test_ids_that_somebody_else_has_written_are_ignored(entries: Json) -> None:
+    """The data of an adopted resource come from a document."""
+    assert known_to_be_same({IDS: entries}, NETWORK, "public", A) is None
+    assert known_to_be_same({IDS: [*(entries or ()), [NETWORK, "public", A]]}, NETWORK, "public", A)
+
+
 def test_what_a_name_has_meant_stays_known(scripted: ScriptedService) -> None:
     context = SharingContext(scripted)
     resolve(context, NETWORK, "public")

@@ -24,8 +24,11 @@ from stoker.planning.adopt import plan_adoption
 from stoker.planning.plan import Defaults, Plan, PlannedBreakpoints, TraversalScope, plan_create, plan_delete
 from stoker.planning.requests import AdoptedResource
 from stoker.planning.update import StillToBeAdopted, UpdatePlanner
+from stoker.resources.nested.base import ADOPTED
+from stoker.resources.plugin import ADOPTED_ID
 from stoker.resources.registry import ResourceRegistry
 from stoker.template.language import CompiledTemplate, Reference, ResourceDefinition, ResourceSettings
+from stoker.template.residual import sealed
 
 NEW_IDS = IdSource(lambda: EPOCH + 1.0, randbits=lambda bits: 0)
 """They are larger than those of all rows here."""
@@ -227,6 +230,13 @@ def test_an_adoption_has_the_order_of_a_creation() -> None:
     adopted = plan_adoption(plan, {"a": AdoptedResource("x")}, str, ResourceRegistry({}))
     assert drawn(adopted, {}) == ["adopt a -> adopt b"]
     assert [row.physical_id for row in adopted.resources] == ["x", None]
+
+
+def test_a_document_s_data_do_not_pass_for_the_engine_s_own() -> None:
+    plan = plan_create(compiled("a"), SCOPE)
+    entry = AdoptedResource("x", data={ADOPTED: {"resources": {}}, ADOPTED_ID: "y", "own": 1})
+    [row] = plan_adoption(plan, {"a": entry}, str, ResourceRegistry({})).resources
+    assert row.data == sealed(str({"own": 1}))
 
 
 UPDATES = [
