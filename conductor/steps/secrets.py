@@ -78,7 +78,7 @@ class Secrets:
         """
         if not self.holds(value):
             return quote(value)
-        is_secret = isinstance(value, Mapping | list | tuple) and _digest(value, []) in self._collections
+        is_secret = self.is_collection(value)
         if isinstance(value, list | tuple) and not is_secret:
             return [self.protect(item) for item in value]
         if isinstance(value, Mapping) and not is_secret and not self.holds(list(value)):
@@ -100,6 +100,10 @@ class Secrets:
         if not self._collections.isdisjoint(_collections(value) if self._collections else ()):
             return True
         return bool(self._texts) and any(map(self._secret_texts.is_in, _texts(value, keys=True)))
+
+    def is_collection(self, value: Json) -> bool:
+        """Return whether a value is a map or a list that is a secret, with its keys and its size."""
+        return isinstance(value, Mapping | list | tuple) and _digest(value, []) in self._collections
 
     def redact(self, text: str) -> str:
         """Return the text without the secrets."""

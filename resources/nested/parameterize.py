@@ -22,8 +22,9 @@ _FUNCTIONS = frozenset(FIRST) | REMOVED
 class _Parameters:
     """The parameters of one template."""
 
-    def __init__(self, is_secret: Callable[[Json], bool] | None) -> None:
+    def __init__(self, is_secret: Callable[[Json], bool] | None, is_hidden: Callable[[Json], bool]) -> None:
         self._is_secret = is_secret
+        self._is_hidden = is_hidden
         self.declared: dict[str, Json] = {}
         self.values: dict[str, Json] = {}
         self._names: dict[str, str] = {}
@@ -33,7 +34,7 @@ class _Parameters:
         if self._is_secret is None and is_node(value):
             return self._unknown()
         if isinstance(value, Mapping):
-            secret = any(self._contains_secret(key) for key in value)
+            secret = self._is_hidden(value) or any(self._contains_secret(key) for key in value)
             if secret or (len(value) == 1 and next(iter(value)) in _FUNCTIONS):
                 return self._parameter("json", value, hidden=secret or self._contains_secret(value))
             return {key: self.replaced(item) for key, item in value.items()}
@@ -62,17 +63,25 @@ class _Parameters:
         return {"get_param": self._names[key]}
 
 
-def parameterize(goal: ChildGoal, is_secret: Callable[[Json], bool] | None) -> ChildGoal:
+def no_map(value: Json) -> bool:
+    """Return False: where no value is known, none is a secret."""
+    return False
+
+
+def parameterize(
+    goal: ChildGoal, is_secret: Callable[[Json], bool] | None, is_hidden: Callable[[Json], bool] = no_map
+) -> ChildGoal:
     """Return the goal with those values as parameters; a goal that was not generated is unchanged.
 
     :param is_secret: returns whether a value contains a secret.  None: the template is only checked, and
         contains residuals, whose values are unknown before a step: one parameter without a value is in the
         place of all of them.
+    :param is_hidden: returns whether a map is a secret itself, with its keys.
     """
     if not goal.generated:
         return goal
     assert isinstance(goal.template, Mapping), "a generated template is a map"
-    generated = _Parameters(is_secret)
+    generated = _Parameters(is_secret, is_hidden)
     bodies = {
         name: {key: generated.replaced(part) if key in _SECTIONS else part for key, part in body.items()}
         for name, body in goal.template["resources"].items()

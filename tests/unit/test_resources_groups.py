@@ -95,6 +95,15 @@ def test_secrets_and_what_looks_like_functions_are_lifted_out_of_a_template_and_
     assert parameterize(goal, lambda value: False).template["resources"]["0"]["properties"]["e"] is True
 
 
+def test_a_map_that_is_a_secret_is_lifted_out_with_its_keys():
+    properties = {"a": {"a-token": True, "user": "s3cret"}, "b": {"user": "s3cret"}}
+    goal = ChildGoal({"resources": {"0": {"type": "T", "properties": properties}}}, generated=True)
+    parameterized = parameterize(goal, lambda value: "s3cret" in str(value), lambda value: "a-token" in value)
+    assert "a-token" not in str(parameterized.template)
+    assert list(parameterized.template["resources"]["0"]["properties"]["b"]) == ["user"]
+    assert restore_values(parameterized.template, parameterized.parameters)["0"]["properties"] == properties
+
+
 def group(**properties):
     definition = {"type": "T", "properties": {"v": "%index%"}}
     return {"resource_def": definition, **properties}
