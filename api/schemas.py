@@ -75,7 +75,7 @@ ADOPTED: Json = {
             "additionalProperties": {
                 "type": ["object", "null"],
                 "properties": {
-                    "resource_id": {"type": ["string", "null"]},
+                    "resource_id": {"type": ["string", "null"], "maxLength": 2048},
                     "metadata": _NULLABLE_OBJECT,
                     "resource_data": _NULLABLE_OBJECT,
                     "template": _NULLABLE_OBJECT,

@@ -110,6 +110,10 @@ BAD_DOCUMENTS = {
         {"template": flat(1), "resources": {"r0": "x"}},
         ["resources.r0", "object"],
     ),
+    "an id that is too long": (
+        {"template": flat(1), "resources": {"r0": {"resource_id": "x" * 2049}}},
+        ["resources.r0.resource_id", "2048 characters"],
+    ),
     "an id that is a number": (
         {"template": flat(1), "resources": {"r0": {"resource_id": 5}}},
         ["resources.r0.resource_id", "string"],
