@@ -11,7 +11,7 @@ Json = typing.Any
 JsonMap = Mapping[str, Json]
 """A JSON object that its reader does not change."""
 TypeIdentity = typing.NewType("TypeIdentity", str)
-"""What a type is: its name, or one identity for all templates; template/language.py makes it of a name."""
+"""Identity of a type: its name, or one for all templates; template/language.py makes it of a name."""
 ProgressToken = JsonMap
 """The progress of an action, as its step has left it for the next one; private to the resource type."""
 
