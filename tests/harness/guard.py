@@ -24,14 +24,18 @@ class Guard:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._started: dict[int, int] = {}
         self._watcher: subprocess.Popen[bytes] | None = None
 
     def process(self, pid: int) -> None:
         """Kill this process with its descendants and its group, should the run die."""
-        self._tell(f"+ process {pid}")
+        if (proc := proctree.read(pid)) is not None:
+            self._started[pid] = proc.started
+            self._tell(f"+ process {pid} {proc.started}")
 
     def process_ended(self, pid: int) -> None:
-        self._tell(f"- process {pid}")
+        if (started := self._started.pop(pid, None)) is not None:
+            self._tell(f"- process {pid} {started}")
 
     def directory(self, path: pathlib.Path) -> None:
         """Remove this directory, should the run die."""
@@ -69,9 +73,13 @@ def clean_up(entries: list[str]) -> None:
     for entry in entries:
         kind, _, value = entry.partition(" ")
         if kind == "process":
-            procs = proctree.tree(int(value))
+            pid, started = map(int, value.split())
+            first = proctree.read(pid)
+            if first is not None and first.started != started:
+                continue  # A stranger, of another run perhaps, that was given the pid of one that has ended.
+            procs = proctree.tree(pid)
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(int(value), signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
             proctree.send(procs, signal.SIGKILL)
             proctree.wait_gone(procs, 5.0)
     for entry in entries:

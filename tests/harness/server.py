@@ -16,7 +16,7 @@ from harness import permitted
 from harness.guard import GUARD
 from harness.permitted import MissingServer
 from harness.ports import free_port
-from harness.processes import Process, ProcessEnded, as_user
+from harness.processes import TAIL, Process, ProcessEnded, as_user
 from harness.small_disk import SmallDisk
 from harness.waiting import over, slowness
 
@@ -252,7 +252,7 @@ class Server(abc.ABC):
     def _run(self, *command: str | os.PathLike[str], env: dict[str, str] | None = None) -> str:
         """Run a program of the server's to its end, under its account; what it printed.
 
-        :raises ProcessEnded: the command failed.
+        :raises ProcessEnded: the command failed; the text ends with what the server itself printed last.
         """
         done = subprocess.run(
             command,
@@ -266,5 +266,9 @@ class Server(abc.ABC):
         )
         text = str(done.stdout, errors="replace")
         if done.returncode:
-            raise ProcessEnded(f"{command[0]} ended with {done.returncode}:\n{text}")
+            raise ProcessEnded(f"{command[0]} ended with {done.returncode}:\n{text}\n{self._last_words()}")
         return text
+
+    def _last_words(self) -> str:
+        log = self.directory / "log"
+        return f"{log} ends with:\n{log.read_text(errors='replace')[-TAIL:]}" if log.exists() else ""
