@@ -1,4 +1,4 @@
-"""What the guard ends after a run that was killed is what the run started."""
+"""The guard ends only the processes of the run that was killed."""
 
 import subprocess
 
