@@ -23,20 +23,20 @@ SERVER = Custom(check_name="nova.server")
 class ElasticIp(NeutronType):
     """A floating IP of the only external network."""
 
-    description = "An address of the external network, under the names of CloudFormation."
+    description = "A floating IP, under the names of CloudFormation."
     path = "/floatingips"
     item = "floatingip"
     apart = ("Domain", "InstanceId")
     properties_schema = {
         "Domain": Property(
             "string",
-            "Only vpc.",
+            "Scope of the address.",
             constraints=(AllowedValues(values=("vpc",)),),
             support_status=SupportStatus("DEPRECATED", version="9.0.0", message="It says nothing any more."),
         ),
         "InstanceId": Property(
             "string",
-            "Name or id of the server to whose first port the address leads.",
+            "Name or id of the server that the address is associated with, on its first port.",
             update_allowed=True,
             constraints=(SERVER,),
         ),
@@ -70,18 +70,20 @@ class ElasticIp(NeutronType):
 class ElasticIpAssociation(FloatingIPAssociation):
     """The association of a floating IP, by its address or its id, with a port or a server's first one."""
 
-    description = "Leads an address to a server or a port, under the names of CloudFormation."
+    description = (
+        "An association of a floating IP with a server or a port, under the names of CloudFormation."
+    )
     implied_dependencies = ()
     properties_schema = {
         "InstanceId": Property(
             "string", "Name or id of the server.", update_allowed=True, constraints=(SERVER,)
         ),
-        "EIP": Property("string", "The address.", update_allowed=True, constraints=(ADDRESS,)),
+        "EIP": Property("string", "Floating IP address.", update_allowed=True, constraints=(ADDRESS,)),
         "AllocationId": Property(
-            "string", "Id of the floating IP, in the place of its address.", update_allowed=True
+            "string", "Id of the floating IP, instead of its address.", update_allowed=True
         ),
         "NetworkInterfaceId": Property(
-            "string", "Id of the port, in the place of the server's first one.", update_allowed=True
+            "string", "Id of the port, instead of the server's first port.", update_allowed=True
         ),
     }
 

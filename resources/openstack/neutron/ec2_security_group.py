@@ -10,18 +10,18 @@ PORTS = {"FromPort": "port_range_min", "ToPort": "port_range_max"}
 ANY = "-1"
 """CloudFormation's number for all protocols."""
 _RULE = {
-    "CidrIp": Property("string", "Addresses of the other side, as CIDR."),
-    "FromPort": Property("string", "First port; the type, for ICMP; a negative one is any."),
-    "ToPort": Property("string", "Last port; the code, for ICMP; a negative one is any."),
-    "IpProtocol": Property("string", "Protocol, by name or number; -1 is any."),
-    "SourceSecurityGroupId": Property("string", "Id of the group of the other side."),
-    "SourceSecurityGroupName": Property("string", "Name of the group of the other side."),
+    "CidrIp": Property("string", "Remote addresses, as CIDR."),
+    "FromPort": Property("string", "First port of the range, or the ICMP type; negative: any."),
+    "ToPort": Property("string", "Last port of the range, or the ICMP code; negative: any."),
+    "IpProtocol": Property("string", "IP protocol, by name or number; -1: any."),
+    "SourceSecurityGroupId": Property("string", "Id of the remote security group."),
+    "SourceSecurityGroupName": Property("string", "Name of the remote security group."),
     "SourceSecurityGroupOwnerId": Property("string", "Without effect."),
 }
 
 
 def _rules(description: str) -> Property:
-    rule = Property("map", "A rule, for IPv4.", schema=_RULE)
+    rule = Property("map", "IPv4 rule.", schema=_RULE)
     return Property("list", description, schema=rule, update_allowed=True)
 
 
@@ -53,15 +53,15 @@ def _inner_rule(rule: JsonMap, direction: str) -> dict[str, Json]:
 class Ec2SecurityGroup(TranslatedType):
     """A set of rules; its inner type is OS::Neutron::SecurityGroup."""
 
-    description = "A set of rules that say which traffic may pass a port, under the names of CloudFormation."
+    description = "A security group: rules for the traffic of ports, under the names of CloudFormation."
     support_status = SupportStatus(version="2014.1")
     service = "network"
     identity = "the field ``description``"
     properties_schema = {
-        "GroupDescription": Property("string", "Description of the group.", required=True),
+        "GroupDescription": Property("string", "Description of the security group.", required=True),
         "VpcId": Property("string", "Without effect, as in Heat."),
-        "SecurityGroupIngress": _rules("Rules for the traffic to the port."),
-        "SecurityGroupEgress": _rules("Rules for the traffic from the port; none: all of it may pass."),
+        "SecurityGroupIngress": _rules("Ingress rules."),
+        "SecurityGroupEgress": _rules("Egress rules; if omitted, all egress traffic is permitted."),
     }
     translation = {"description": "GroupDescription", "rules": _all_rules}
 

@@ -92,14 +92,14 @@ class ExtraRoute(_Routes):
     """A route of a router; the physical id is ``ROUTER:DESTINATION:NEXTHOP``, as in Heat."""
 
     support_status = SupportStatus("UNSUPPORTED", message="Use this resource at your own risk.")
-    description = "A route of a router."
+    description = "A static route of a router."
     implied_dependencies = (
         ImpliedDependency("router_id", "OS::Neutron::RouterInterface", "router|router_id"),
     )
     properties_schema = {
         "router_id": Property("string", "Name or id of the router.", required=True, constraints=(ROUTER,)),
-        "destination": Property("string", "Network, as CIDR.", required=True),
-        "nexthop": Property("string", "Address of the next hop.", required=True),
+        "destination": Property("string", "Destination network, as CIDR.", required=True),
+        "nexthop": Property("string", "IP address of the next hop.", required=True),
     }
 
     def link(self, properties: JsonMap, context: StepContext) -> Link:
@@ -122,28 +122,28 @@ class ExtraRouteSet(_Routes):
     """Routes of a router, whose id is the physical id, as in Heat."""
 
     support_status = SupportStatus(version="14.0.0")
-    description = "Routes of a router."
+    description = "A set of static routes of a router."
     implied_dependencies = (ImpliedDependency("router", "OS::Neutron::RouterInterface", "router|router_id"),)
     properties_schema = {
         "router": Property("string", "Name or id of the router.", required=True, constraints=(ROUTER,)),
         "routes": Property(
             "list",
-            "The routes.",
+            "Static routes to add to the router.",
             default=[],
             update_allowed=True,
             schema=Property(
                 "map",
-                "A route.",
+                "Static route.",
                 schema={
                     "destination": Property(
                         "string",
-                        "Network, as CIDR.",
+                        "Destination network, as CIDR.",
                         required=True,
                         constraints=(Custom(check_name="net_cidr"),),
                     ),
                     "nexthop": Property(
                         "string",
-                        "Address of the next hop.",
+                        "IP address of the next hop.",
                         required=True,
                         constraints=(Custom(check_name="ip_addr"),),
                     ),

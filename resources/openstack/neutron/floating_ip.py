@@ -34,7 +34,7 @@ INTERFACES = (
 class FloatingIP(NeutronType):
     """An address of an external network, which can be that of a port."""
 
-    description = "An address of an external network, which can be associated with a port."
+    description = "A floating IP: an address of an external network for a port."
     path = "/floatingips"
     item = "floatingip"
     implied_dependencies = (
@@ -60,50 +60,56 @@ class FloatingIP(NeutronType):
             constraints=(Custom(check_name="neutron.network"),),
         ),
         "floating_network_id": Property(
-            "string", "The old name of floating_network.", support_status=HIDDEN, alias_of="floating_network"
+            "string", "Old name of floating_network.", support_status=HIDDEN, alias_of="floating_network"
         ),
         "floating_subnet": Property(
             "string",
-            "Name or id of the external network's subnet that gives the address.",
+            "Name or id of the subnet of the external network that the address is allocated from.",
             constraints=(Custom(check_name="neutron.subnet"),),
         ),
         "value_specs": Property(
-            "map", "Further fields of the body, by name, for extensions of the service.", default={}
+            "map", "Extra fields of the request, by name, for API extensions.", default={}
         ),
         "port_id": Property(
-            "string", "Name or id of the port that it leads to.", update_allowed=True, constraints=(PORT,)
+            "string",
+            "Name or id of the port that the floating IP is associated with.",
+            update_allowed=True,
+            constraints=(PORT,),
         ),
         "fixed_ip_address": Property(
             "string",
-            "The port's address that it leads to; none: its only one.",
+            "Fixed IP address of the port; required if the port has several.",
             update_allowed=True,
             constraints=(ADDRESS,),
         ),
         "floating_ip_address": Property(
             "string",
-            "The address; none: the service chooses; by default for administrators only.",
+            "Floating IP address; if omitted, the service allocates one. Setting it is for administrators "
+            "by default.",
             constraints=(ADDRESS,),
         ),
         "dns_name": Property(
             "string",
-            "Its name in DNS.",
+            "DNS name, relative to dns_domain.",
             update_allowed=True,
             constraints=(Custom(check_name="rel_dns_name"),),
         ),
         "dns_domain": Property(
             "string",
-            "Its domain in DNS.",
+            "DNS domain, with a full stop at the end.",
             update_allowed=True,
             constraints=(Custom(check_name="dns_domain"),),
         ),
     }
     attributes_schema = {
-        "router_id": Attribute("Id of the router behind which its port is.", "string", volatile=True),
+        "router_id": Attribute("Id of the router that translates the address.", "string", volatile=True),
         "tenant_id": SHOWN["tenant_id"],
         "floating_network_id": Attribute("Id of the external network.", "string"),
-        "fixed_ip_address": Attribute("The port's address that it leads to.", "string", volatile=True),
-        "floating_ip_address": Attribute("The address.", "string"),
-        "port_id": Attribute("Id of the port that it leads to.", "string", volatile=True),
+        "fixed_ip_address": Attribute("Fixed IP address of the port.", "string", volatile=True),
+        "floating_ip_address": Attribute("Floating IP address.", "string"),
+        "port_id": Attribute(
+            "Id of the port that the floating IP is associated with.", "string", volatile=True
+        ),
         "show": SHOWN["show"],
     }
 
@@ -143,7 +149,10 @@ class FloatingIPAssociation(AttachedType):
             "string", "Name or id of the port.", required=True, update_allowed=True, constraints=(PORT,)
         ),
         "fixed_ip_address": Property(
-            "string", "The port's address; none: its only one.", update_allowed=True, constraints=(ADDRESS,)
+            "string",
+            "Fixed IP address of the port; required if the port has several.",
+            update_allowed=True,
+            constraints=(ADDRESS,),
         ),
     }
 

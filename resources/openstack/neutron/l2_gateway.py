@@ -14,36 +14,36 @@ from .schema import SHOWN
 
 INTERFACE = {
     "name": Property("string", "Name of the interface.", required=True),
-    "segmentation_id": Property("list", "Numbers of its segments."),
+    "segmentation_id": Property("list", "Segmentation ids (VLAN numbers) that the interface accepts."),
 }
 DEVICE = {
-    "device_name": Property("string", "Name of the device.", required=True),
+    "device_name": Property("string", "Name of the gateway device.", required=True),
     "interfaces": Property(
         "list",
-        "Its interfaces.",
+        "Interfaces of the device.",
         required=True,
-        schema=Property("map", "An interface.", schema=INTERFACE),
+        schema=Property("map", "Interface.", schema=INTERFACE),
     ),
 }
 
 
 class L2Gateway(ComparedType, NeutronType):
-    """A bridge between virtual networks and devices outside."""
+    """An L2 gateway: a bridge between virtual networks and external devices."""
 
     support_status = SupportStatus(version="12.0.0")
-    description = "A bridge between virtual networks and devices outside."
+    description = "An L2 gateway: a bridge between virtual networks and external devices."
     path = "/l2-gateways"
     item = "l2_gateway"
     identity = "the name; which gateways had it before is stored first"
     filters = ("name",)
     properties_schema = {
-        "name": Property("string", "Its name.", required=True, update_allowed=True),
+        "name": Property("string", "Name of the gateway.", required=True, update_allowed=True),
         "devices": Property(
             "list",
-            "The devices.",
+            "Gateway devices.",
             required=True,
             update_allowed=True,
-            schema=Property("map", "A device.", schema=DEVICE),
+            schema=Property("map", "Gateway device.", schema=DEVICE),
         ),
     }
     attributes_schema = {"show": SHOWN["show"]}
@@ -71,23 +71,23 @@ def _without_empty(body: dict[str, Json]) -> dict[str, Json]:
 
 
 class L2GatewayConnection(ComparedType, NeutronType):
-    """A network that a gateway bridges."""
+    """A connection of a network to an L2 gateway."""
 
     support_status = SupportStatus(version="12.0.0")
-    description = "A network that a gateway bridges."
+    description = "A connection of a network to an L2 gateway."
     path = "/l2-gateway-connections"
     item = "l2_gateway_connection"
     identity = "the gateway, the network and the segment; which connections were there before is stored first"
     compared = ("l2_gateway_id", "network_id", "segmentation_id")
     filters = ("l2_gateway_id",)
     properties_schema = {
-        "l2_gateway_id": Property("string", "Id of the gateway.", required=True),
+        "l2_gateway_id": Property("string", "Id of the L2 gateway.", required=True),
         "network_id": Property(
             "string",
             "Id of the network.",
             required=True,
             constraints=(Custom(check_name="neutron.network"),),
         ),
-        "segmentation_id": Property("string", "Number of the segment on the gateway."),
+        "segmentation_id": Property("string", "Segmentation id (VLAN number) on the gateway's interfaces."),
     }
     attributes_schema = {"show": SHOWN["show"]}

@@ -10,7 +10,7 @@ from .schema import SHOWN, TAGS, TENANT, VALUE_SPECS
 class Net(NeutronType):
     """A network of a project."""
 
-    description = "A network. Subnets give it addresses, ports connect servers to it."
+    description = "A network, with subnets for addresses and ports for servers."
     path = "/networks"
     item = "network"
     port_query = ("network_id", "{}")
@@ -19,46 +19,56 @@ class Net(NeutronType):
     apart = ("tags", "value_specs", "dhcp_agent_ids")
     properties_schema = {
         "name": Property(
-            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+            "string",
+            "Name; if omitted, generated from the names of the stack and the resource.",
+            update_allowed=True,
         ),
-        "admin_state_up": Property("boolean", "The network is up.", default=True, update_allowed=True),
+        "admin_state_up": Property(
+            "boolean", "Administrative state: true is up.", default=True, update_allowed=True
+        ),
         "shared": Property(
             "boolean",
-            "Other projects may use it; by default only administrators may say so.",
+            "Sharing with all projects; setting it is for administrators by default.",
             default=False,
             update_allowed=True,
         ),
         "tenant_id": TENANT,
         "dhcp_agent_ids": Property(
-            "list", "DHCP agents that serve it; for administrators only.", update_allowed=True
+            "list",
+            "Ids of the DHCP agents that serve the network; for administrators only.",
+            update_allowed=True,
         ),
         "port_security_enabled": Property(
-            "boolean", "New ports are protected by security groups.", update_allowed=True
+            "boolean",
+            "Default port security of new ports: security groups and anti-spoofing.",
+            update_allowed=True,
         ),
         "dns_domain": Property(
             "string",
-            "DNS domain of its ports.",
+            "DNS domain of the ports, with a full stop at the end.",
             update_allowed=True,
             constraints=(Custom(check_name="dns_domain"),),
         ),
         "qos_policy": Property(
             "string",
-            "Name or id of a QoS policy.",
+            "Name or id of the QoS policy.",
             update_allowed=True,
             constraints=(Custom(check_name="neutron.qos_policy"),),
         ),
-        "availability_zone_hints": Property("list", "Availability zones, the best first."),
+        "availability_zone_hints": Property(
+            "list", "Availability zone hints for the network's agents, in order of preference."
+        ),
         "tags": TAGS,
         "value_specs": VALUE_SPECS,
     }
     attributes_schema = {
         **SHOWN,
-        "admin_state_up": Attribute("The network is up.", "string"),
-        "l2_adjacency": Attribute("Its ports are in one broadcast domain.", "boolean"),
-        "mtu": Attribute("Size of the largest packet, in bytes.", "integer"),
-        "port_security_enabled": Attribute("New ports are protected.", "boolean"),
-        "qos_policy_id": Attribute("Id of its QoS policy.", "string"),
-        "segments": Attribute("Its segments.", "list"),
-        "status": Attribute("Its status.", "string"),
-        "subnets": Attribute("Ids of its subnets.", "list", volatile=True),
+        "admin_state_up": Attribute("Administrative state: true is up.", "string"),
+        "l2_adjacency": Attribute("L2 adjacency: true if all ports share one broadcast domain.", "boolean"),
+        "mtu": Attribute("Maximum transmission unit (MTU), in bytes.", "integer"),
+        "port_security_enabled": Attribute("Default port security of new ports.", "boolean"),
+        "qos_policy_id": Attribute("Id of the QoS policy.", "string"),
+        "segments": Attribute("Provider segments of the network.", "list"),
+        "status": Attribute("Status of the network.", "string"),
+        "subnets": Attribute("Ids of the subnets.", "list", volatile=True),
     }

@@ -16,13 +16,13 @@ from .schema import HIDDEN, NAME, SHOWN
 
 NETWORK = Custom(check_name="neutron.network")
 DEVICE = {
-    "id": Property("string", "Id of the device.", required=True),
-    "interface_name": Property("string", "Name of its interface.", required=True),
+    "id": Property("string", "Id of the gateway device.", required=True),
+    "interface_name": Property("string", "Name of the device's interface.", required=True),
 }
 CONNECTION = {
     "network_id": Property(
         "string",
-        "The old name of network.",
+        "Old name of network.",
         support_status=HIDDEN,
         constraints=(NETWORK,),
         alias_of="network",
@@ -30,21 +30,19 @@ CONNECTION = {
     "network": Property("string", "Name or id of the network.", required=True, constraints=(NETWORK,)),
     "segmentation_type": Property(
         "string",
-        "How the packets of the network are marked outside.",
+        "Segmentation type of the external traffic: flat (untagged) or vlan.",
         default="flat",
         constraints=(AllowedValues(values=("flat", "vlan")),),
     ),
-    "segmentation_id": Property(
-        "integer", "Number of the VLAN.", constraints=(Range(minimum=0, maximum=4094),)
-    ),
+    "segmentation_id": Property("integer", "VLAN number.", constraints=(Range(minimum=0, maximum=4094),)),
 }
 
 
 class NetworkGateway(ComparedType, NeutronType):
-    """A gateway between networks and devices outside."""
+    """A gateway between networks and external devices."""
 
     support_status = SupportStatus(version="2014.1")
-    description = "A gateway between networks and devices outside."
+    description = "A gateway between networks and external devices."
     path = "/network-gateways"
     item = "network_gateway"
     identity = "the name; which gateways had it before is stored first"
@@ -54,22 +52,22 @@ class NetworkGateway(ComparedType, NeutronType):
         "name": NAME,
         "devices": Property(
             "list",
-            "The devices.",
+            "Gateway devices.",
             required=True,
             update_allowed=True,
             constraints=(Length(minimum=1),),
-            schema=Property("map", "A device.", schema=DEVICE),
+            schema=Property("map", "Gateway device.", schema=DEVICE),
         ),
         "connections": Property(
             "list",
-            "The networks.",
+            "Networks connected to the gateway.",
             default=[],
             update_allowed=True,
-            schema=Property("map", "A network.", schema=CONNECTION),
+            schema=Property("map", "Connection of a network.", schema=CONNECTION),
         ),
     }
     attributes_schema = {
-        "default": Attribute("It is the default gateway.", "string"),
+        "default": Attribute("Default gateway: true if the service created it as such.", "string"),
         "show": SHOWN["show"],
     }
 

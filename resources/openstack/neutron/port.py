@@ -20,9 +20,11 @@ from .schema import EXTRA_PROPERTIES, HIDDEN, NETWORK, SHOWN, TAGS
 
 SUBNET = Custom(check_name="neutron.subnet")
 FIXED_IP = {
-    "subnet": Property("string", "Name or id of the subnet that gives the address.", constraints=(SUBNET,)),
-    "subnet_id": Property("string", "The old name of subnet.", constraints=(SUBNET,), alias_of="subnet"),
-    "ip_address": Property("string", "The address.", constraints=(Custom(check_name="ip_addr"),)),
+    "subnet": Property(
+        "string", "Name or id of the subnet that the address is allocated from.", constraints=(SUBNET,)
+    ),
+    "subnet_id": Property("string", "Old name of subnet.", constraints=(SUBNET,), alias_of="subnet"),
+    "ip_address": Property("string", "IP address.", constraints=(Custom(check_name="ip_addr"),)),
 }
 
 
@@ -47,34 +49,42 @@ class Port(NeutronType):
         **EXTRA_PROPERTIES,
         "network": Property(
             "string",
-            "Name or id of its network.",
+            "Name or id of the network.",
             required=True,
             constraints=(Custom(check_name="neutron.network"),),
         ),
-        "network_id": Property(
-            "string", "The old name of network.", support_status=HIDDEN, alias_of="network"
-        ),
+        "network_id": Property("string", "Old name of network.", support_status=HIDDEN, alias_of="network"),
         "device_id": Property(
-            "string", "Id of the server or router that uses it.", default="", update_allowed=True
+            "string", "Id of the server or router that uses the port.", default="", update_allowed=True
         ),
         "device_owner": Property(
-            "string", "The service that uses it, such as network:dhcp.", default="", update_allowed=True
+            "string",
+            "Owner of the device, such as network:dhcp or compute:nova.",
+            default="",
+            update_allowed=True,
         ),
         "fixed_ips": Property(
             "list",
-            "Its addresses; none: one of each IP version that the network's subnets offer.",
+            "Fixed IP addresses; if omitted, one of each IP version that the network's subnets offer.",
             update_allowed=True,
-            schema=Property("map", "An address.", schema=FIXED_IP),
+            schema=Property("map", "Fixed IP address.", schema=FIXED_IP),
             empty="omitted",
         ),
         "security_groups": Property(
-            "list", "Names or ids of security groups; none: the project's default.", update_allowed=True
+            "list",
+            "Names or ids of security groups; if omitted, the project's default group.",
+            update_allowed=True,
         ),
         "dns_name": Property(
-            "string", "Its name in DNS.", update_allowed=True, constraints=(Custom(check_name="dns_name"),)
+            "string",
+            "DNS name of the port.",
+            update_allowed=True,
+            constraints=(Custom(check_name="dns_name"),),
         ),
         "name": Property(
-            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+            "string",
+            "Name; if omitted, generated from the names of the stack and the resource.",
+            update_allowed=True,
         ),
         "tags": TAGS,
         "replacement_policy": Property(
@@ -88,23 +98,31 @@ class Port(NeutronType):
     }
     attributes_schema = {
         **SHOWN,
-        "admin_state_up": Attribute("The port is up.", "string"),
-        "device_id": Attribute("Id of the server or router that uses it.", "string", volatile=True),
-        "device_owner": Attribute("The service that uses it.", "string", volatile=True),
-        "fixed_ips": Attribute("Its addresses, each with its subnet.", "list", volatile=True),
-        "mac_address": Attribute("Its MAC address.", "string"),
-        "network_id": Attribute("Id of its network.", "string"),
-        "security_groups": Attribute("Ids of its security groups.", "list"),
-        "status": Attribute("Its status.", "string", volatile=True),
-        "allowed_address_pairs": Attribute("Further addresses that may pass it.", "list"),
-        "subnets": Attribute(
-            "The subnets of its addresses; for outputs of the stack.", "list", volatile=True
+        "admin_state_up": Attribute("Administrative state: true is up.", "string"),
+        "device_id": Attribute("Id of the server or router that uses the port.", "string", volatile=True),
+        "device_owner": Attribute(
+            "Owner of the device, such as network:dhcp or compute:nova.", "string", volatile=True
         ),
-        "network": Attribute("Its network; for outputs of the stack.", "map", volatile=True),
-        "port_security_enabled": Attribute("Security groups apply.", "boolean"),
-        "qos_policy_id": Attribute("Id of its QoS policy.", "string"),
-        "dns_assignment": Attribute("Its names in DNS, with their addresses.", "map", volatile=True),
-        "propagate_uplink_status": Attribute("The state of the uplink is passed on to it.", "boolean"),
+        "fixed_ips": Attribute("Fixed IP addresses, each with its subnet.", "list", volatile=True),
+        "mac_address": Attribute("MAC address.", "string"),
+        "network_id": Attribute("Id of the network.", "string"),
+        "security_groups": Attribute("Ids of the security groups.", "list"),
+        "status": Attribute("Status of the port.", "string", volatile=True),
+        "allowed_address_pairs": Attribute("Additional address pairs that may pass the port.", "list"),
+        "subnets": Attribute(
+            "Subnets of the fixed IP addresses; for outputs of the stack.", "list", volatile=True
+        ),
+        "network": Attribute("Network of the port; for outputs of the stack.", "map", volatile=True),
+        "port_security_enabled": Attribute(
+            "Port security: security groups and anti-spoofing apply.", "boolean"
+        ),
+        "qos_policy_id": Attribute("Id of the QoS policy.", "string"),
+        "dns_assignment": Attribute(
+            "DNS assignments: host name, FQDN and address of each.", "map", volatile=True
+        ),
+        "propagate_uplink_status": Attribute(
+            "Propagation of the uplink's status to the port (SR-IOV).", "boolean"
+        ),
     }
 
     def validate(self, properties: JsonMap) -> None:

@@ -23,10 +23,10 @@ FLOATING_IP = Kind(
 
 
 class FloatingIPPortForward(PartType, ComparedType, NeutronType):
-    """A port of a floating IP that leads to a port of a server behind a router."""
+    """A port forwarding from a floating IP to a port of a server behind a router."""
 
     support_status = SupportStatus(version="19.0.0")
-    description = "A port of a floating IP that leads to a port of a server behind a router."
+    description = "A port forwarding from a floating IP to a port of a server behind a router."
     path = "/floatingips/{}/port_forwardings"
     item = "port_forwarding"
     whole = "floating_ip"
@@ -41,31 +41,31 @@ class FloatingIPPortForward(PartType, ComparedType, NeutronType):
     properties_schema = {
         "internal_ip_address": Property(
             "string",
-            "Address that it leads to.",
+            "Internal IP address, the destination.",
             required=True,
             update_allowed=True,
             constraints=(Custom(check_name="ip_addr"),),
         ),
         "internal_port": Property(
             "string",
-            "Name or id of the port of the network service that has the address.",
+            "Name or id of the Neutron port that has the internal address.",
             required=True,
             update_allowed=True,
             constraints=(Custom(check_name="neutron.port"),),
         ),
         "internal_port_number": Property(
-            "integer", "Port that it leads to.", update_allowed=True, constraints=(NUMBER,)
+            "integer", "Internal TCP or UDP port number.", update_allowed=True, constraints=(NUMBER,)
         ),
         "external_port": Property(
             "integer",
-            "Port of the floating IP.",
+            "External TCP or UDP port number on the floating IP.",
             required=True,
             update_allowed=True,
             constraints=(NUMBER,),
         ),
         "protocol": Property(
             "string",
-            "The protocol.",
+            "IP protocol.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues(values=("tcp", "udp", "icmp", "icmp6", "sctp", "dccp")),),

@@ -12,7 +12,7 @@ class ProviderNet(NeutronType):
     """A network over a given physical one; for administrators."""
 
     support_status = SupportStatus(version="2014.1")
-    description = "A network over a given physical one. By default administrators alone may create it."
+    description = "A provider network, mapped to a physical network; for administrators by default."
     path = "/networks"
     item = "network"
     port_query = ("network_id", "{}")
@@ -26,34 +26,53 @@ class ProviderNet(NeutronType):
     apart = ("tags",)
     properties_schema = {
         "name": Property(
-            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+            "string",
+            "Name; if omitted, generated from the names of the stack and the resource.",
+            update_allowed=True,
         ),
         "network_type": Property(
-            "string", "Kind of physical network.", required=True, update_allowed=True, constraints=(TYPES,)
+            "string",
+            "Type of the physical network.",
+            required=True,
+            update_allowed=True,
+            constraints=(TYPES,),
         ),
         "physical_network": Property("string", "Name of the physical network.", update_allowed=True),
-        "segmentation_id": Property("string", "Number of the VLAN or the tunnel.", update_allowed=True),
-        "router_external": Property("boolean", "It is external.", default=False, update_allowed=True),
-        "admin_state_up": Property("boolean", "The network is up.", default=True, update_allowed=True),
-        "shared": Property("boolean", "Other projects may use it.", default=True, update_allowed=True),
+        "segmentation_id": Property(
+            "string", "Segmentation id: VLAN number, or tunnel key (VNI).", update_allowed=True
+        ),
+        "router_external": Property(
+            "boolean",
+            "External network: routers may use it as their gateway.",
+            default=False,
+            update_allowed=True,
+        ),
+        "admin_state_up": Property(
+            "boolean", "Administrative state: true is up.", default=True, update_allowed=True
+        ),
+        "shared": Property("boolean", "Sharing with all projects.", default=True, update_allowed=True),
         "port_security_enabled": Property(
-            "boolean", "New ports are protected by security groups.", update_allowed=True
+            "boolean",
+            "Default port security of new ports: security groups and anti-spoofing.",
+            update_allowed=True,
         ),
         "dns_domain": Property(
             "string",
-            "DNS domain of its ports.",
+            "DNS domain of the ports, with a full stop at the end.",
             update_allowed=True,
             constraints=(Custom(check_name="dns_domain"),),
         ),
         "availability_zone_hints": Property(
-            "list", "Availability zones, the best first.", update_allowed=True
+            "list",
+            "Availability zone hints for the network's agents, in order of preference.",
+            update_allowed=True,
         ),
         "tags": TAGS,
         "tenant_id": TENANT,
     }
     attributes_schema = {
-        "segments": Attribute("Its segments.", "list"),
+        "segments": Attribute("Provider segments of the network.", "list"),
         "show": SHOWN["show"],
-        "status": Attribute("Its status.", "string"),
-        "subnets": Attribute("Ids of its subnets.", "list", volatile=True),
+        "status": Attribute("Status of the network.", "string"),
+        "subnets": Attribute("Ids of the subnets.", "list", volatile=True),
     }

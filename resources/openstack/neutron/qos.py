@@ -20,18 +20,18 @@ class QoSPolicy(DescribedType):
     """Rules for the traffic of ports and networks that have the policy."""
 
     support_status = SupportStatus(version="6.0.0")
-    description = "Rules for the traffic of the ports and networks that have the policy."
+    description = "A QoS policy: rules for the traffic of its ports and networks."
     path = "/qos/policies"
     item = "policy"
     items = "policies"
     properties_schema = {
         "name": NAME,
-        "description": Property("string", "Its description.", update_allowed=True),
-        "shared": Property("boolean", "Other projects may use it.", default=False, update_allowed=True),
+        "description": Property("string", "Description of the policy.", update_allowed=True),
+        "shared": Property("boolean", "Sharing with all projects.", default=False, update_allowed=True),
         "tenant_id": TENANT,
     }
     attributes_schema = {
-        "rules": Attribute("Its rules.", "list", volatile=True),
+        "rules": Attribute("Rules of the policy.", "list", volatile=True),
         "show": SHOWN["show"],
     }
 
@@ -50,11 +50,13 @@ class QoSRule(PartType, ComparedType, NeutronType):
 POLICY = {
     "policy": Property(
         "string",
-        "Name or id of the policy.",
+        "Name or id of the QoS policy.",
         required=True,
         constraints=(Custom(check_name="neutron.qos_policy"),),
     ),
-    "tenant_id": Property("string", "It is accepted; a rule belongs to the project of its policy."),
+    "tenant_id": Property(
+        "string", "Project id; without effect, because a rule belongs to the project of its policy."
+    ),
 }
 
 
@@ -74,7 +76,7 @@ def _direction(*others: str) -> Property:
     """Return the property of the direction, which may be one of others, too."""
     return Property(
         "string",
-        "Direction of the traffic, as the server sees it.",
+        "Traffic direction, as the server sees it.",
         default=EGRESS,
         update_allowed=True,
         constraints=(AllowedValues(values=(*others, EGRESS, "ingress")),),
@@ -85,12 +87,12 @@ class QoSBandwidthLimitRule(QoSRule):
     """A limit of the bandwidth."""
 
     support_status = SupportStatus(version="6.0.0")
-    description = "A limit of the bandwidth of the ports that have a policy."
+    description = "A bandwidth limit of the ports that have a QoS policy."
     path = "/qos/policies/{}/bandwidth_limit_rules"
     item = "bandwidth_limit_rule"
     properties_schema = {
-        "max_kbps": _amount("Most kbit in a second."),
-        "max_burst_kbps": _amount("Most kbit of a burst; 0: the service chooses.", 0),
+        "max_kbps": _amount("Maximum bandwidth, in kbit/s."),
+        "max_burst_kbps": _amount("Maximum burst size, in kbit; 0: chosen by the service.", 0),
         "direction": _direction(),
         **POLICY,
     }
@@ -100,7 +102,7 @@ class QoSDscpMarkingRule(QoSRule):
     """A mark that packets get."""
 
     support_status = SupportStatus(version="7.0.0")
-    description = "A mark that the packets of the ports get that have a policy."
+    description = "A DSCP mark for the packets of the ports that have a QoS policy."
     path = "/qos/policies/{}/dscp_marking_rules"
     item = "dscp_marking_rule"
     identity = "the policy, for which the service keeps one rule"
@@ -108,7 +110,7 @@ class QoSDscpMarkingRule(QoSRule):
     properties_schema = {
         "dscp_mark": Property(
             "integer",
-            "The mark: a code point of differentiated services.",
+            "DSCP mark of the packets.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues(values=MARKS),),
@@ -121,11 +123,11 @@ class QoSMinimumBandwidthRule(QoSRule):
     """Bandwidth that is guaranteed."""
 
     support_status = SupportStatus(version="14.0.0")
-    description = "Bandwidth that is guaranteed to the ports that have a policy."
+    description = "A minimum bandwidth, guaranteed to the ports that have a QoS policy."
     path = "/qos/policies/{}/minimum_bandwidth_rules"
     item = "minimum_bandwidth_rule"
     properties_schema = {
-        "min_kbps": _amount("Guaranteed kbit in a second."),
+        "min_kbps": _amount("Minimum guaranteed bandwidth, in kbit/s."),
         "direction": _direction(),
         **POLICY,
     }
@@ -135,11 +137,11 @@ class QoSMinimumPacketRateRule(QoSRule):
     """Packets whose passage is guaranteed."""
 
     support_status = SupportStatus(version="19.0.0")
-    description = "A number of packets that is guaranteed to the ports that have a policy."
+    description = "A minimum packet rate, guaranteed to the ports that have a QoS policy."
     path = "/qos/policies/{}/minimum_packet_rate_rules"
     item = "minimum_packet_rate_rule"
     properties_schema = {
-        "min_kpps": _amount("Guaranteed thousands of packets in a second."),
+        "min_kpps": _amount("Minimum guaranteed packet rate, in thousands of packets per second."),
         "direction": _direction("any"),
         **POLICY,
     }

@@ -26,10 +26,10 @@ ACTIONS: Mapping[str, Sequence[str]] = {
 
 
 class RBACPolicy(ComparedType, NeutronType):
-    """The permission for a project to use a thing of another one."""
+    """An RBAC policy: access of another project to a network, QoS policy or the like."""
 
     support_status = SupportStatus(version="6.0.0")
-    description = "The permission for a project to use a thing of another one."
+    description = "An RBAC policy: access of another project to a network, QoS policy or the like."
     path = "/rbac-policies"
     item = "rbac_policy"
     items = "rbac_policies"
@@ -39,20 +39,23 @@ class RBACPolicy(ComparedType, NeutronType):
     properties_schema = {
         "object_type": Property(
             "string",
-            "Type of the object.",
+            "Type of the shared object.",
             required=True,
             constraints=(AllowedValues(values=tuple(ACTIONS)),),
         ),
         "target_tenant": Property(
-            "string", "Id of the project that may use it; ``*``: all.", required=True, update_allowed=True
+            "string",
+            "Id of the project that gets access; ``*``: all projects.",
+            required=True,
+            update_allowed=True,
         ),
         "action": Property(
             "string",
-            "What is allowed.",
+            "Permitted action.",
             required=True,
             constraints=(AllowedValues(values=(SHARED, EXTERNAL)),),
         ),
-        "object_id": Property("string", "Name or id of the object.", required=True),
+        "object_id": Property("string", "Name or id of the shared object.", required=True),
         "tenant_id": TENANT,
     }
     attributes_schema = {"show": SHOWN["show"]}

@@ -20,8 +20,10 @@ SUBNET = Custom(check_name="neutron.subnet")
 PHYSICAL_ID = re.compile("[:=]")
 """Separators of the physical id of an interface: the router, the field of its place, the place."""
 EXTERNAL_FIXED_IP = {
-    "ip_address": Property("string", "The address.", constraints=(Custom(check_name="ip_addr"),)),
-    "subnet": Property("string", "Name or id of the subnet that gives the address.", constraints=(SUBNET,)),
+    "ip_address": Property("string", "IP address.", constraints=(Custom(check_name="ip_addr"),)),
+    "subnet": Property(
+        "string", "Name or id of the subnet that the address is allocated from.", constraints=(SUBNET,)
+    ),
 }
 GATEWAY = {
     "network": Property(
@@ -33,14 +35,14 @@ GATEWAY = {
     ),
     "enable_snat": Property(
         "boolean",
-        "Inner addresses are translated; by default for administrators only.",
+        "Source NAT (SNAT) for internal addresses; setting it is for administrators by default.",
         update_allowed=True,
     ),
     "external_fixed_ips": Property(
         "list",
-        "Its addresses in the external network.",
+        "Addresses of the router in the external network.",
         update_allowed=True,
-        schema=Property("map", "An address.", schema=EXTERNAL_FIXED_IP),
+        schema=Property("map", "Address in the external network.", schema=EXTERNAL_FIXED_IP),
     ),
 }
 
@@ -48,7 +50,7 @@ GATEWAY = {
 class Router(NeutronType):
     """A router between networks of a project, and to an external one."""
 
-    description = "A router between networks, and to an external one."
+    description = "A router between networks, with a gateway to an external one."
     path = "/routers"
     item = "router"
     port_query = ("device_id", "{}")
@@ -59,38 +61,44 @@ class Router(NeutronType):
     apart = ("tags", "value_specs", "external_gateway_info", "l3_agent_ids", "l3_agent_id")
     properties_schema = {
         "name": Property(
-            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+            "string",
+            "Name; if omitted, generated from the names of the stack and the resource.",
+            update_allowed=True,
         ),
-        "external_gateway_info": Property(
-            "map", "Its way to the external network.", update_allowed=True, schema=GATEWAY
-        ),
+        "external_gateway_info": Property("map", "External gateway.", update_allowed=True, schema=GATEWAY),
         "value_specs": VALUE_SPECS,
-        "admin_state_up": Property("boolean", "The router is up.", default=True, update_allowed=True),
+        "admin_state_up": Property(
+            "boolean", "Administrative state: true is up.", default=True, update_allowed=True
+        ),
         "l3_agent_ids": Property(
             "list",
-            "Ids of the L3 agents that run it; for administrators only.",
+            "Ids of the L3 agents that host the router; for administrators only.",
             update_allowed=True,
-            schema=Property("string", "Id of an agent."),
+            schema=Property("string", "Id of an L3 agent."),
         ),
         "l3_agent_id": Property(
             "string",
-            "The old form of l3_agent_ids: one id.",
+            "Old form of l3_agent_ids, with one id.",
             update_allowed=True,
             support_status=HIDDEN,
         ),
-        "distributed": Property("boolean", "It is distributed; by default for administrators only."),
-        "ha": Property("boolean", "It is highly available; by default for administrators only."),
+        "distributed": Property(
+            "boolean", "Distributed virtual router (DVR); setting it is for administrators by default."
+        ),
+        "ha": Property("boolean", "High availability (HA); setting it is for administrators by default."),
         "availability_zone_hints": Property(
-            "list", "Availability zones, the best first.", update_allowed=True
+            "list",
+            "Availability zone hints for the router's agents, in order of preference.",
+            update_allowed=True,
         ),
         "tags": TAGS,
         "tenant_id": TENANT,
     }
     attributes_schema = {
         **SHOWN,
-        "status": Attribute("Its status.", "string"),
-        "external_gateway_info": Attribute("Its way to the external network.", "map"),
-        "admin_state_up": Attribute("The router is up.", "string"),
+        "status": Attribute("Status of the router.", "string"),
+        "external_gateway_info": Attribute("External gateway.", "map"),
+        "admin_state_up": Attribute("Administrative state: true is up.", "string"),
     }
 
     def validate(self, properties: JsonMap) -> None:
@@ -180,7 +188,7 @@ class RouterInterface(AttachedType):
     The physical id is ``ROUTER:subnet_id=SUBNET`` or ``ROUTER:port_id=PORT``, as in Heat.
     """
 
-    description = "A router's interface in a subnet."
+    description = "An interface of a router in a subnet."
     service = "network"
     missing = "network: the router has no interface {0}"
     identity = "the router, and the subnet or the port"
@@ -191,15 +199,15 @@ class RouterInterface(AttachedType):
             required=True,
             constraints=(Custom(check_name="neutron.router"),),
         ),
-        "router_id": Property("string", "The old name of router.", support_status=HIDDEN, alias_of="router"),
-        "subnet": Property("string", "Name or id of the subnet; either this or port.", constraints=(SUBNET,)),
-        "subnet_id": Property("string", "The old name of subnet.", support_status=HIDDEN, alias_of="subnet"),
+        "router_id": Property("string", "Old name of router.", support_status=HIDDEN, alias_of="router"),
+        "subnet": Property("string", "Name or id of the subnet; alternative to port.", constraints=(SUBNET,)),
+        "subnet_id": Property("string", "Old name of subnet.", support_status=HIDDEN, alias_of="subnet"),
         "port": Property(
             "string",
-            "Name or id of a port that becomes the interface; either this or subnet.",
+            "Name or id of the port that becomes the interface; alternative to subnet.",
             constraints=(Custom(check_name="neutron.port"),),
         ),
-        "port_id": Property("string", "The old name of port.", support_status=HIDDEN, alias_of="port"),
+        "port_id": Property("string", "Old name of port.", support_status=HIDDEN, alias_of="port"),
     }
 
     def validate(self, properties: JsonMap) -> None:

@@ -11,21 +11,21 @@ NETWORK = "network|network_id"
 SUBNET = "subnet|subnet_id"
 """Properties by which types name a network or a subnet, for implied dependencies."""
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
-NAME = Property("string", "Name; none: made of the stack's and the resource's.", update_allowed=True)
-TAGS = Property("list", "Tags of the thing.", update_allowed=True, schema=Property("string", "A tag."))
-TENANT = Property(
-    "string", "Project that owns the thing; only administrators may name another than their own."
+NAME = Property(
+    "string", "Name; if omitted, generated from the names of the stack and the resource.", update_allowed=True
 )
+TAGS = Property("list", "Tags.", update_allowed=True, schema=Property("string", "Tag."))
+TENANT = Property("string", "Id of the owning project; another than one's own is for administrators only.")
 VALUE_SPECS = Property(
     "map",
-    "Further fields of the body, by name, for extensions of the service.",
+    "Extra fields of the request, by name, for API extensions.",
     default={},
     update_allowed=True,
 )
 SHOWN: Mapping[str, Attribute] = {
-    "name": Attribute("Name of the thing.", "string"),
-    "show": Attribute("All that the service reports of it.", "map"),
-    "tenant_id": Attribute("Project that owns it.", "string"),
+    "name": Attribute("Name.", "string"),
+    "show": Attribute("All fields, as the service's API returns them.", "map"),
+    "tenant_id": Attribute("Id of the owning project.", "string"),
 }
 """Attributes that most of the types have."""
 VNIC_TYPES = AllowedValues(
@@ -36,49 +36,53 @@ VNIC_TYPES = AllowedValues(
 )
 ADDRESS_PAIR = {
     "mac_address": Property(
-        "string", "MAC address; none: the port's.", constraints=(Custom(check_name="mac_addr"),)
+        "string", "MAC address; if omitted, that of the port.", constraints=(Custom(check_name="mac_addr"),)
     ),
     "ip_address": Property(
         "string",
-        "Address, or network as CIDR.",
+        "IP address, or network as CIDR.",
         required=True,
         constraints=(Custom(check_name="ip_or_cidr"),),
     ),
 }
 EXTRA_PROPERTIES: Mapping[str, Property] = {
     "value_specs": VALUE_SPECS,
-    "admin_state_up": Property("boolean", "The port is up.", default=True, update_allowed=True),
+    "admin_state_up": Property(
+        "boolean", "Administrative state: true is up.", default=True, update_allowed=True
+    ),
     "mac_address": Property(
         "string",
-        "Its MAC address; none: the service chooses.",
+        "MAC address; if omitted, the service assigns one.",
         constraints=(Custom(check_name="mac_addr"),),
     ),
     "allowed_address_pairs": Property(
         "list",
-        "Further addresses that may pass it.",
+        "Additional address pairs that may pass the port, such as virtual IPs.",
         update_allowed=True,
-        schema=Property("map", "An address.", schema=ADDRESS_PAIR),
+        schema=Property("map", "Address pair.", schema=ADDRESS_PAIR),
     ),
     "binding:vnic_type": Property(
         "string",
-        "Kind of virtual network card.",
+        "VNIC type: normal is a virtual NIC, direct and macvtap use SR-IOV.",
         default="normal",
         update_allowed=True,
         constraints=(VNIC_TYPES,),
     ),
     "port_security_enabled": Property(
-        "boolean", "Security groups and protection against spoofing apply.", update_allowed=True
+        "boolean", "Port security: security groups and anti-spoofing apply.", update_allowed=True
     ),
     "qos_policy": Property(
         "string",
-        "Name or id of a QoS policy.",
+        "Name or id of the QoS policy.",
         update_allowed=True,
         constraints=(Custom(check_name="neutron.qos_policy"),),
     ),
     "propagate_uplink_status": Property(
-        "boolean", "The state of the uplink is passed on to it.", update_allowed=True
+        "boolean", "Propagation of the uplink's status to the port (SR-IOV).", update_allowed=True
     ),
-    "no_fixed_ips": Property("boolean", "It has no addresses.", default=False, update_allowed=True),
+    "no_fixed_ips": Property(
+        "boolean", "Port without fixed IP addresses.", default=False, update_allowed=True
+    ),
 }
 """The properties that ports have also where Nova makes one for an entry of a server's networks."""
 EXTRAS_APART = ("value_specs", "allowed_address_pairs", "no_fixed_ips", "qos_policy")

@@ -28,34 +28,35 @@ PORT_NUMBER = Range(minimum=0, maximum=65535)
 GROUP = Custom(check_name="neutron.security_group")
 DIRECTION = Property(
     "string",
-    "Direction of the traffic that it allows.",
+    "Traffic direction, as the server sees it.",
     default="ingress",
     constraints=(AllowedValues(values=("ingress", "egress")),),
 )
 ETHERTYPE = Property(
-    "string", "IPv4 or IPv6.", default="IPv4", constraints=(AllowedValues(values=("IPv4", "IPv6")),)
+    "string",
+    "Ethertype of the traffic.",
+    default="IPv4",
+    constraints=(AllowedValues(values=("IPv4", "IPv6")),),
 )
-PORT_MIN = Property("integer", "First port; the type, for ICMP.", constraints=(PORT_NUMBER,))
-PORT_MAX = Property("integer", "Last port; the code, for ICMP.", constraints=(PORT_NUMBER,))
-PREFIX = Property(
-    "string", "Addresses of the other side, as CIDR.", constraints=(Custom(check_name="net_cidr"),)
-)
+PORT_MIN = Property("integer", "First port of the range, or the ICMP type.", constraints=(PORT_NUMBER,))
+PORT_MAX = Property("integer", "Last port of the range, or the ICMP code.", constraints=(PORT_NUMBER,))
+PREFIX = Property("string", "Remote addresses, as CIDR.", constraints=(Custom(check_name="net_cidr"),))
 RULE = {
     "description": Property("string", "Description of the rule."),
     "direction": DIRECTION,
     "ethertype": ETHERTYPE,
     "port_range_min": PORT_MIN,
     "port_range_max": PORT_MAX,
-    "protocol": Property("string", "Protocol, by name or number.", constraints=(PROTOCOLS,)),
+    "protocol": Property("string", "IP protocol, by name or number.", constraints=(PROTOCOLS,)),
     "remote_mode": Property(
         "string",
-        "Which of remote_ip_prefix and remote_group_id says who the other side is.",
+        "Property that selects the remote side.",
         default="remote_ip_prefix",
         constraints=(AllowedValues(values=("remote_ip_prefix", "remote_group_id")),),
     ),
     "remote_group_id": Property(
         "string",
-        "Group of the other side; none: this one; for remote_mode remote_group_id.",
+        "Id of the remote security group, with remote_mode remote_group_id; if omitted, this group.",
         constraints=(GROUP,),
     ),
     "remote_ip_prefix": PREFIX,
@@ -85,27 +86,33 @@ def ports_errors(rule: JsonMap, path: tuple[str | int, ...] = ()) -> list[Proper
 
 
 class SecurityGroup(NeutronType):
-    """A set of rules that say which traffic may pass a port."""
+    """A security group: rules for the traffic of ports."""
 
     support_status = SupportStatus(version="2014.1")
-    description = "A set of rules that say which traffic may pass a port."
+    description = "A security group: rules for the traffic of ports."
     path = "/security-groups"
     item = "security_group"
     port_query = ("security_groups", "{}")
     apart = ("rules",)
     properties_schema = {
         "name": Property(
-            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+            "string",
+            "Name; if omitted, generated from the names of the stack and the resource.",
+            update_allowed=True,
         ),
-        "description": Property("string", "Description of the group.", update_allowed=True),
+        "description": Property("string", "Description of the security group.", update_allowed=True),
         "rules": Property(
             "list",
-            "Its rules.",
+            "Rules of the security group.",
             default=[],
             update_allowed=True,
-            schema=Property("map", "A rule.", schema=RULE),
+            schema=Property("map", "Security group rule.", schema=RULE),
         ),
-        "stateful": Property("boolean", "Answers to allowed traffic are allowed, too.", update_allowed=True),
+        "stateful": Property(
+            "boolean",
+            "Stateful filtering (connection tracking): replies to permitted traffic are permitted.",
+            update_allowed=True,
+        ),
     }
     attributes_schema = {"show": SHOWN["show"]}
 
@@ -211,18 +218,18 @@ class SecurityGroupRule(ComparedType, NeutronType):
         "remote_group": NamedRemote("neutron.security_group"),
     }
     properties_schema = {
-        "security_group": Property("string", "Name or id of the group.", required=True, constraints=(GROUP,)),
+        "security_group": Property(
+            "string", "Name or id of the security group.", required=True, constraints=(GROUP,)
+        ),
         "description": Property("string", "Description of the rule."),
         "direction": DIRECTION,
         "ethertype": ETHERTYPE,
         "port_range_min": PORT_MIN,
         "port_range_max": PORT_MAX,
         "protocol": Property(
-            "string", "Protocol, by name or number.", default="tcp", constraints=(PROTOCOLS,)
+            "string", "IP protocol, by name or number.", default="tcp", constraints=(PROTOCOLS,)
         ),
-        "remote_group": Property(
-            "string", "Name or id of the group of the other side.", constraints=(GROUP,)
-        ),
+        "remote_group": Property("string", "Name or id of the remote security group.", constraints=(GROUP,)),
         "remote_ip_prefix": PREFIX,
     }
     attributes_schema = {"show": SHOWN["show"]}

@@ -18,9 +18,7 @@ class Segment(DescribedType):
     """A part of a network that is over one physical network; for administrators."""
 
     support_status = SupportStatus(version="9.0.0")
-    description = (
-        "A part of a network, over one physical network. By default administrators alone may create it."
-    )
+    description = "A segment of a network, on one physical network; for administrators by default."
     path = "/segments"
     item = "segment"
     references = {"network": NamedRemote("neutron.network")}
@@ -33,16 +31,16 @@ class Segment(DescribedType):
         ),
         "network_type": Property(
             "string",
-            "Kind of physical network.",
+            "Type of the physical network.",
             required=True,
             constraints=(AllowedValues(values=("local", "vlan", *TUNNELS, "flat")),),
         ),
-        "physical_network": Property("string", "Name of the physical network, for flat and vlan."),
+        "physical_network": Property("string", "Name of the physical network, with flat and vlan."),
         "segmentation_id": Property(
-            "integer", "Number of the VLAN or the tunnel.", constraints=(Range(minimum=1),)
+            "integer", "Segmentation id: VLAN number, or tunnel key (VNI).", constraints=(Range(minimum=1),)
         ),
         "name": NAME,
-        "description": Property("string", "Its description.", update_allowed=True),
+        "description": Property("string", "Description of the segment.", update_allowed=True),
     }
     attributes_schema = {"show": SHOWN["show"]}
 

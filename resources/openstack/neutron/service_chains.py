@@ -9,14 +9,14 @@ from .schema import NAME, SHOWN
 PORT = Custom(check_name="neutron.port")
 CIDR = Custom(check_name="net_cidr")
 NUMBER = Range(minimum=1, maximum=65535)
-DESCRIPTION = Property("string", "Its description.", update_allowed=True)
+DESCRIPTION = Property("string", "Description.", update_allowed=True)
 
 
 class FlowClassifier(DescribedType):
-    """A description of the packets that go through a chain of services."""
+    """A flow classifier: the traffic that goes through a chain of service functions."""
 
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
-    description = "A description of the packets that go through a chain of services."
+    description = "A flow classifier: the traffic that goes through a chain of service functions."
     path = "/sfc/flow_classifiers"
     item = "flow_classifier"
     references = {
@@ -27,39 +27,42 @@ class FlowClassifier(DescribedType):
         "name": NAME,
         "description": DESCRIPTION,
         "protocol": Property(
-            "string", "The protocol.", constraints=(AllowedValues(values=("tcp", "udp", "icmp")),)
+            "string", "IP protocol.", constraints=(AllowedValues(values=("tcp", "udp", "icmp")),)
         ),
         "ethertype": Property(
-            "string", "IPv4 or IPv6.", default="IPv4", constraints=(AllowedValues(values=("IPv4", "IPv6")),)
+            "string",
+            "Ethertype of the traffic.",
+            default="IPv4",
+            constraints=(AllowedValues(values=("IPv4", "IPv6")),),
         ),
-        "source_ip_prefix": Property("string", "Addresses of the source, as CIDR.", constraints=(CIDR,)),
-        "destination_ip_prefix": Property(
-            "string", "Addresses of the destination, as CIDR.", constraints=(CIDR,)
+        "source_ip_prefix": Property("string", "Source addresses, as CIDR.", constraints=(CIDR,)),
+        "destination_ip_prefix": Property("string", "Destination addresses, as CIDR.", constraints=(CIDR,)),
+        "source_port_range_min": Property(
+            "integer", "First source port of the range.", constraints=(NUMBER,)
         ),
-        "source_port_range_min": Property("integer", "First port of the source.", constraints=(NUMBER,)),
-        "source_port_range_max": Property("integer", "Last port of the source.", constraints=(NUMBER,)),
+        "source_port_range_max": Property("integer", "Last source port of the range.", constraints=(NUMBER,)),
         "destination_port_range_min": Property(
-            "integer", "First port of the destination.", constraints=(NUMBER,)
+            "integer", "First destination port of the range.", constraints=(NUMBER,)
         ),
         "destination_port_range_max": Property(
-            "integer", "Last port of the destination.", constraints=(NUMBER,)
+            "integer", "Last destination port of the range.", constraints=(NUMBER,)
         ),
         "logical_source_port": Property(
-            "string", "Name or id of the network service's port that they come from.", constraints=(PORT,)
+            "string", "Name or id of the Neutron port that the traffic comes from.", constraints=(PORT,)
         ),
         "logical_destination_port": Property(
-            "string", "Name or id of the network service's port that they go to.", constraints=(PORT,)
+            "string", "Name or id of the Neutron port that the traffic goes to.", constraints=(PORT,)
         ),
-        "l7_parameters": Property("map", "What their contents must be."),
+        "l7_parameters": Property("map", "L7 parameters that the traffic must match."),
     }
     attributes_schema = {"show": SHOWN["show"]}
 
 
 class PortPair(DescribedType):
-    """The ports by which packets enter and leave a service of a chain."""
+    """A port pair: ingress and egress port of a service function."""
 
     support_status = SupportStatus("UNSUPPORTED", version="7.0.0")
-    description = "The ports by which packets enter and leave a service of a chain."
+    description = "A port pair: ingress and egress port of a service function."
     path = "/sfc/port_pairs"
     item = "port_pair"
     references = {
@@ -70,23 +73,29 @@ class PortPair(DescribedType):
         "name": NAME,
         "description": DESCRIPTION,
         "ingress": Property(
-            "string", "Name or id of the port by which they enter.", required=True, constraints=(PORT,)
+            "string",
+            "Name or id of the ingress port of the service function.",
+            required=True,
+            constraints=(PORT,),
         ),
         "egress": Property(
-            "string", "Name or id of the port by which they leave.", required=True, constraints=(PORT,)
+            "string",
+            "Name or id of the egress port of the service function.",
+            required=True,
+            constraints=(PORT,),
         ),
         "service_function_parameters": Property(
-            "map", "Parameters of the service.", default={"correlation": None}
+            "map", "Service function parameters.", default={"correlation": None}
         ),
     }
     attributes_schema = {"show": SHOWN["show"]}
 
 
 class PortPairGroup(DescribedType):
-    """Port pairs that share the packets of one step of a chain."""
+    """A group of port pairs that share the load of one step of a chain."""
 
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
-    description = "Port pairs that share the packets of one step of a chain."
+    description = "A group of port pairs that share the load of one step of a chain."
     path = "/sfc/port_pair_groups"
     item = "port_pair_group"
     references = {"port_pairs": NamedRemote("neutron.port_pair", "port_pairs")}
@@ -98,17 +107,19 @@ class PortPairGroup(DescribedType):
             "Names or ids of the port pairs.",
             required=True,
             update_allowed=True,
-            schema=Property("string", "A port pair.", constraints=(Custom(check_name="neutron.port_pair"),)),
+            schema=Property(
+                "string", "Name or id of a port pair.", constraints=(Custom(check_name="neutron.port_pair"),)
+            ),
         ),
     }
     attributes_schema = {"show": SHOWN["show"]}
 
 
 class PortChain(DescribedType):
-    """The services that packets go through, in their order."""
+    """A port chain: the service functions that traffic goes through, in their order."""
 
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
-    description = "The services that packets go through, in their order."
+    description = "A port chain: the service functions that traffic goes through, in their order."
     path = "/sfc/port_chains"
     item = "port_chain"
     references = {
@@ -120,22 +131,26 @@ class PortChain(DescribedType):
         "description": DESCRIPTION,
         "port_pair_groups": Property(
             "list",
-            "Names or ids of the groups of port pairs, one for each step.",
+            "Names or ids of the port pair groups, in the order of the chain.",
             required=True,
             update_allowed=True,
             schema=Property(
-                "string", "A group.", constraints=(Custom(check_name="neutron.port_pair_group"),)
+                "string",
+                "Name or id of a port pair group.",
+                constraints=(Custom(check_name="neutron.port_pair_group"),),
             ),
         ),
         "flow_classifiers": Property(
             "list",
-            "Names or ids of the descriptions of the packets.",
+            "Names or ids of the flow classifiers.",
             default=[],
             update_allowed=True,
             schema=Property(
-                "string", "A description.", constraints=(Custom(check_name="neutron.flow_classifier"),)
+                "string",
+                "Name or id of a flow classifier.",
+                constraints=(Custom(check_name="neutron.flow_classifier"),),
             ),
         ),
-        "chain_parameters": Property("map", "Parameters of the chain.", default={"correlation": "mpls"}),
+        "chain_parameters": Property("map", "Chain parameters.", default={"correlation": "mpls"}),
     }
     attributes_schema = {"show": SHOWN["show"]}

@@ -17,23 +17,27 @@ from .schema import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
 POOL = {
-    "start": Property("string", "First address.", required=True, constraints=(Custom(check_name="ip_addr"),)),
-    "end": Property("string", "Last address.", required=True, constraints=(Custom(check_name="ip_addr"),)),
+    "start": Property(
+        "string", "First address of the pool.", required=True, constraints=(Custom(check_name="ip_addr"),)
+    ),
+    "end": Property(
+        "string", "Last address of the pool.", required=True, constraints=(Custom(check_name="ip_addr"),)
+    ),
 }
 ROUTE = {
     "destination": Property(
-        "string", "Network, as CIDR.", required=True, constraints=(Custom(check_name="net_cidr"),)
+        "string", "Destination network, as CIDR.", required=True, constraints=(Custom(check_name="net_cidr"),)
     ),
     "nexthop": Property(
-        "string", "Address of the next hop.", required=True, constraints=(Custom(check_name="ip_addr"),)
+        "string", "IP address of the next hop.", required=True, constraints=(Custom(check_name="ip_addr"),)
     ),
 }
 
 
 class Subnet(NeutronType):
-    """A range of addresses of a network, with the options that DHCP gives its hosts."""
+    """A subnet: an address range of a network, with its DHCP options."""
 
-    description = "A range of addresses of a network, with the options that DHCP gives its hosts."
+    description = "A subnet: an address range of a network, with its DHCP options."
     path = "/subnets"
     item = "subnet"
     port_query = ("fixed_ips", "subnet_id={}")
@@ -45,70 +49,72 @@ class Subnet(NeutronType):
     properties_schema = {
         "network": Property(
             "string",
-            "Name or id of its network.",
+            "Name or id of the network.",
             required=True,
             constraints=(Custom(check_name="neutron.network"),),
         ),
-        "network_id": Property(
-            "string", "The old name of network.", support_status=HIDDEN, alias_of="network"
-        ),
+        "network_id": Property("string", "Old name of network.", support_status=HIDDEN, alias_of="network"),
         "subnetpool": Property(
             "string",
-            "Name or id of the pool that the range is taken from.",
+            "Name or id of the subnet pool that the CIDR is allocated from.",
             constraints=(Custom(check_name="neutron.subnetpool"),),
         ),
         "segment": Property(
             "string",
-            "Name or id of the network's segment that it belongs to.",
+            "Name or id of the network segment.",
             update_allowed=True,
             constraints=(Custom(check_name="neutron.segment"),),
         ),
         "prefixlen": Property(
-            "integer", "Length of the prefix to take from the pool.", constraints=(Range(minimum=0),)
+            "integer", "Prefix length to allocate from the subnet pool.", constraints=(Range(minimum=0),)
         ),
-        "cidr": Property("string", "The range, as CIDR.", constraints=(Custom(check_name="net_cidr"),)),
+        "cidr": Property("string", "Address range, as CIDR.", constraints=(Custom(check_name="net_cidr"),)),
         "value_specs": VALUE_SPECS,
         "name": Property(
-            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+            "string",
+            "Name; if omitted, generated from the names of the stack and the resource.",
+            update_allowed=True,
         ),
-        "ip_version": Property("integer", "4 or 6.", default=4, constraints=(AllowedValues(values=(4, 6)),)),
-        "dns_nameservers": Property("list", "Addresses of name servers.", default=[], update_allowed=True),
+        "ip_version": Property(
+            "integer", "IP version.", default=4, constraints=(AllowedValues(values=(4, 6)),)
+        ),
+        "dns_nameservers": Property(
+            "list", "Addresses of DNS name servers.", default=[], update_allowed=True
+        ),
         "gateway_ip": Property(
             "string",
-            "Address of the gateway; none: the first of the range; empty or ~: no gateway.",
+            "Gateway address; if omitted, the first of the range; empty or ~: no gateway.",
             update_allowed=True,
             empty="sent",
         ),
-        "enable_dhcp": Property("boolean", "DHCP serves the range.", default=True, update_allowed=True),
+        "enable_dhcp": Property("boolean", "DHCP service on the subnet.", default=True, update_allowed=True),
         "allocation_pools": Property(
             "list",
-            "Parts of the range that ports get addresses from; none: all but the gateway.",
+            "Allocation pools; if omitted, the whole range except the gateway.",
             update_allowed=True,
-            schema=Property("map", "A part of the range.", schema=POOL),
+            schema=Property("map", "Allocation pool.", schema=POOL),
         ),
         "tenant_id": TENANT,
         "host_routes": Property(
             "list",
-            "Routes for its hosts.",
+            "Host routes, announced by DHCP.",
             update_allowed=True,
-            schema=Property("map", "A route.", schema=ROUTE),
+            schema=Property("map", "Host route.", schema=ROUTE),
         ),
-        "ipv6_ra_mode": Property("string", "Mode of IPv6 router advertisements.", constraints=(IPV6_MODES,)),
-        "ipv6_address_mode": Property(
-            "string", "How IPv6 addresses are assigned.", constraints=(IPV6_MODES,)
-        ),
+        "ipv6_ra_mode": Property("string", "IPv6 router advertisement mode.", constraints=(IPV6_MODES,)),
+        "ipv6_address_mode": Property("string", "IPv6 address assignment mode.", constraints=(IPV6_MODES,)),
         "tags": TAGS,
     }
     attributes_schema = {
         **SHOWN,
-        "allocation_pools": Attribute("Parts of the range that ports get addresses from.", "list"),
-        "cidr": Attribute("The range.", "string"),
-        "dns_nameservers": Attribute("Addresses of name servers.", "list"),
-        "enable_dhcp": Attribute("DHCP serves the range.", "string"),
-        "gateway_ip": Attribute("Address of the gateway.", "string"),
-        "host_routes": Attribute("Routes for its hosts.", "list"),
-        "ip_version": Attribute("4 or 6.", "string"),
-        "network_id": Attribute("Id of its network.", "string"),
+        "allocation_pools": Attribute("Allocation pools.", "list"),
+        "cidr": Attribute("Address range, as CIDR.", "string"),
+        "dns_nameservers": Attribute("Addresses of DNS name servers.", "list"),
+        "enable_dhcp": Attribute("DHCP service on the subnet.", "string"),
+        "gateway_ip": Attribute("Gateway address.", "string"),
+        "host_routes": Attribute("Host routes.", "list"),
+        "ip_version": Attribute("IP version.", "string"),
+        "network_id": Attribute("Id of the network.", "string"),
     }
 
     def validate(self, properties: JsonMap) -> None:

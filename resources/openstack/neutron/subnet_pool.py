@@ -15,10 +15,10 @@ def _number(description: str) -> Property:
 
 
 class SubnetPool(NeutronType):
-    """Prefixes from which subnets take their ranges."""
+    """A subnet pool: prefixes that subnets are allocated from."""
 
     support_status = SupportStatus(version="6.0.0")
-    description = "Prefixes from which subnets take their ranges."
+    description = "A subnet pool: prefixes that subnets are allocated from."
     path = "/subnetpools"
     item = "subnetpool"
     references = {"address_scope": NamedRemote("neutron.address_scope")}
@@ -27,33 +27,33 @@ class SubnetPool(NeutronType):
         "name": NAME,
         "prefixes": Property(
             "list",
-            "The prefixes, as CIDR; an update may add some only.",
+            "Prefixes of the pool, as CIDR; an update may only add prefixes.",
             required=True,
             update_allowed=True,
             constraints=(Length(minimum=1),),
-            schema=Property("string", "A prefix.", constraints=(Custom(check_name="net_cidr"),)),
+            schema=Property("string", "Prefix, as CIDR.", constraints=(Custom(check_name="net_cidr"),)),
         ),
         "address_scope": Property(
             "string",
-            "Name or id of the address scope in which no two subnets overlap.",
+            "Name or id of the address scope, in which addresses do not overlap.",
             update_allowed=True,
             constraints=(Custom(check_name="neutron.address_scope"),),
         ),
-        "default_quota": _number(
-            "Most addresses that a project may take; for IPv6 most networks of 64 bits."
-        ),
-        "default_prefixlen": _number("Length of the prefix of a subnet that asks for none."),
-        "min_prefixlen": _number("Shortest prefix that a subnet may take."),
-        "max_prefixlen": _number("Longest prefix that a subnet may take."),
+        "default_quota": _number("Quota of a project: addresses for IPv4, /64 networks for IPv6."),
+        "default_prefixlen": _number("Prefix length of a subnet that is allocated without one."),
+        "min_prefixlen": _number("Smallest prefix length that a subnet may have."),
+        "max_prefixlen": _number("Largest prefix length that a subnet may have."),
         "is_default": Property(
             "boolean",
-            "Subnets take it that name no pool; by default for administrators only.",
+            "Default pool for subnets without a pool; setting it is for administrators by default.",
             default=False,
             update_allowed=True,
         ),
         "tenant_id": TENANT,
         "shared": Property(
-            "boolean", "Other projects may use it; by default for administrators only.", default=False
+            "boolean",
+            "Sharing with all projects; setting it is for administrators by default.",
+            default=False,
         ),
         "tags": TAGS,
     }
@@ -72,7 +72,7 @@ class AddressScope(ComparedType, NeutronType):
     """A range of addresses in which no two subnets overlap."""
 
     support_status = SupportStatus(version="6.0.0")
-    description = "Pools of subnets whose addresses do not overlap."
+    description = "An address scope: subnet pools whose addresses do not overlap."
     path = "/address-scopes"
     item = "address_scope"
     identity = "the name; which address scopes had it before is stored first"
@@ -82,15 +82,17 @@ class AddressScope(ComparedType, NeutronType):
         "name": NAME,
         "shared": Property(
             "boolean",
-            "Other projects may use it; by default for administrators only.",
+            "Sharing with all projects; setting it is for administrators by default.",
             default=False,
             update_allowed=True,
         ),
         "tenant_id": Property(
             "string",
-            "Project that owns it; only administrators may name another than their own.",
+            "Id of the owning project; another than one's own is for administrators only.",
             constraints=(Custom(check_name="keystone.project"),),
         ),
-        "ip_version": Property("integer", "4 or 6.", default=4, constraints=(AllowedValues(values=(4, 6)),)),
+        "ip_version": Property(
+            "integer", "IP version.", default=4, constraints=(AllowedValues(values=(4, 6)),)
+        ),
     }
     attributes_schema = {"show": SHOWN["show"]}

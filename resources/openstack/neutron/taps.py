@@ -9,15 +9,15 @@ from .schema import SHOWN
 
 PORT = Custom(check_name="neutron.port")
 WORKED_ON = StatusMeaning(pending=("PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE"))
-NAME = Property("string", "Its name.", default="", update_allowed=True)
-DESCRIPTION = Property("string", "Its description.", default="", update_allowed=True)
+NAME = Property("string", "Name.", default="", update_allowed=True)
+DESCRIPTION = Property("string", "Description.", default="", update_allowed=True)
 
 
 class TapService(DescribedType):
-    """A port that gets copies of the traffic of others."""
+    """A tap service: a port that receives mirrored traffic."""
 
     support_status = SupportStatus(version="12.0.0")
-    description = "A port that gets copies of the traffic of others."
+    description = "A tap service: a port that receives mirrored traffic."
     path = "/taas/tap_services"
     item = "tap_service"
     status = WORKED_ON
@@ -26,16 +26,21 @@ class TapService(DescribedType):
     properties_schema = {
         "name": NAME,
         "description": DESCRIPTION,
-        "port": Property("string", "Name or id of the port.", required=True, constraints=(PORT,)),
+        "port": Property(
+            "string",
+            "Name or id of the port that receives the mirrored traffic.",
+            required=True,
+            constraints=(PORT,),
+        ),
     }
     attributes_schema = {"show": SHOWN["show"]}
 
 
 class TapFlow(DescribedType):
-    """Traffic of a port of which a tap service gets copies."""
+    """A tap flow: traffic of a port, mirrored to a tap service."""
 
     support_status = SupportStatus(version="12.0.0")
-    description = "Traffic of a port of which a tap service gets copies."
+    description = "A tap flow: traffic of a port, mirrored to a tap service."
     path = "/taas/tap_flows"
     item = "tap_flow"
     status = WORKED_ON
@@ -47,7 +52,9 @@ class TapFlow(DescribedType):
     properties_schema = {
         "name": NAME,
         "description": DESCRIPTION,
-        "port": Property("string", "Name or id of the port.", required=True, constraints=(PORT,)),
+        "port": Property(
+            "string", "Name or id of the port that is mirrored.", required=True, constraints=(PORT,)
+        ),
         "tap_service": Property(
             "string",
             "Name or id of the tap service.",
@@ -56,13 +63,13 @@ class TapFlow(DescribedType):
         ),
         "direction": Property(
             "string",
-            "Direction of the traffic.",
+            "Traffic direction, as the port sees it.",
             default="BOTH",
             constraints=(AllowedValues(values=("IN", "OUT", "BOTH")),),
         ),
         "vlan_filter": Property(
             "string",
-            "Numbers of the VLANs, with commas; ranges with a hyphen.",
+            "VLAN numbers, separated by commas, with ranges such as 9-12.",
             constraints=(AllowedPattern(pattern=r"^([0-9]+(-[0-9]+)?)(,([0-9]+(-[0-9]+)?))*$"),),
         ),
     }

@@ -18,21 +18,21 @@ SUB_PORT = {
     "port": Property("string", "Name or id of the port.", required=True, constraints=(PORT,)),
     "segmentation_id": Property(
         "integer",
-        "Tag of its packets inside the server.",
+        "Segmentation id: VLAN tag of the sub-port's packets in the server.",
         required=True,
         constraints=(Range(minimum=1, maximum=4094),),
     ),
     "segmentation_type": Property(
-        "string", "Kind of the tag.", required=True, constraints=(AllowedValues(values=("vlan",)),)
+        "string", "Segmentation type.", required=True, constraints=(AllowedValues(values=("vlan",)),)
     ),
 }
 
 
 class Trunk(DescribedType):
-    """A port of a server that carries the networks of other ports, each with a tag."""
+    """A trunk: a parent port that carries the traffic of sub-ports, each with a VLAN tag."""
 
     support_status = SupportStatus(version="9.0.0")
-    description = "A port of a server that carries the networks of other ports, each with a tag."
+    description = "A trunk: a parent port that carries the traffic of sub-ports, each with a VLAN tag."
     path = "/trunks"
     item = "trunk"
     status = BUILT
@@ -40,28 +40,32 @@ class Trunk(DescribedType):
     apart = ("sub_ports",)
     properties_schema = {
         "name": Property(
-            "string", "Name; none: made of the stack's and the resource's.", update_allowed=True
+            "string",
+            "Name; if omitted, generated from the names of the stack and the resource.",
+            update_allowed=True,
         ),
         "port": Property(
             "string",
-            "Name or id of the port that a server gets.",
+            "Name or id of the parent port, which is attached to a server.",
             required=True,
             immutable=True,
             constraints=(PORT,),
         ),
         "sub_ports": Property(
             "list",
-            "The ports whose networks it carries.",
+            "Sub-ports.",
             update_allowed=True,
-            schema=Property("map", "A port and its tag.", schema=SUB_PORT),
+            schema=Property("map", "Sub-port.", schema=SUB_PORT),
         ),
         "description": Property("string", "Description of the trunk.", update_allowed=True),
         "admin_state_up": Property(
-            "boolean", "Its ports may change, and it may be deleted.", update_allowed=True
+            "boolean",
+            "Administrative state; false locks the trunk against changes of its sub-ports and deletion.",
+            update_allowed=True,
         ),
     }
     attributes_schema = {
-        "port_id": Attribute("Id of the port that a server gets.", "string"),
+        "port_id": Attribute("Id of the parent port.", "string"),
         "show": SHOWN["show"],
     }
 

@@ -33,7 +33,7 @@ from .vpc_routers import (
 )
 
 TAGS = pairs("Without effect, as in Heat.")
-VPC_ID = Property("string", "Id of the VPC, which is that of its network.", required=True)
+VPC_ID = Property("string", "Id of the VPC, which is the id of its network.", required=True)
 SUBNET = Custom(check_name="neutron.subnet")
 
 
@@ -49,7 +49,9 @@ class Vpc(NeutronType):
         "CidrBlock": Property("string", "Without effect, as in Heat."),
         "Tags": TAGS,
     }
-    attributes_schema = {"show": Attribute("All that the service reports of the network.", "map")}
+    attributes_schema = {
+        "show": Attribute("All fields of the network, as the service's API returns them.", "map")
+    }
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of the network: by its name the router is found."""
@@ -85,15 +87,15 @@ class Ec2Subnet(NeutronType):
     port_query = ("fixed_ips", "subnet_id={}")
     properties_schema = {
         "AvailabilityZone": Property(
-            "string", "Shown as an attribute; without any other effect, as in Heat."
+            "string", "Availability zone; without effect but that the attribute returns it."
         ),
-        "CidrBlock": Property("string", "Its range, as CIDR.", required=True),
+        "CidrBlock": Property("string", "Address range, as CIDR.", required=True),
         "VpcId": VPC_ID,
         "Tags": TAGS,
     }
     attributes_schema = {
         "AvailabilityZone": Attribute(
-            "The property of this name.", "string", from_property="AvailabilityZone"
+            "Availability zone, as the property says.", "string", from_property="AvailabilityZone"
         )
     }
 
@@ -136,7 +138,9 @@ class RouteTable(NeutronType):
     status = BUILT
     port_query = ("device_id", "{}")
     properties_schema = {"VpcId": VPC_ID, "Tags": TAGS}
-    attributes_schema = {"show": Attribute("All that the service reports of the router.", "map")}
+    attributes_schema = {
+        "show": Attribute("All fields of the router, as the service's API returns them.", "map")
+    }
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new router."""
@@ -161,9 +165,7 @@ class InternetGateway(ResourceType):
     """A name: the external network is the way out of every VPC."""
 
     support_status = SupportStatus(version="2014.1")
-    description = (
-        "A name for the external network, which no resource stands for. It makes nothing, as in Heat."
-    )
+    description = "An internet gateway: a name for the external network. Nothing is created, as in Heat."
     properties_schema = {"Tags": TAGS}
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
@@ -176,7 +178,9 @@ class VpcGatewayAttachment(ResourceType):
 
     uses_credentials = True
     service = "network"
-    description = "Gives the route tables of a VPC that are in the same stack their way out."
+    description = (
+        "An attachment of an internet gateway to the route tables of a VPC that are in the same stack."
+    )
     identity = "nothing is made"
     implied_dependencies = (ImpliedDependency("VpcId", "AWS::EC2::RouteTable", "VpcId"),)
     properties_schema = {
@@ -225,7 +229,7 @@ class VpcGatewayAttachment(ResourceType):
 class SubnetRouteTableAssociation(RouterInterface):
     """The interface of a route table's router in a subnet, in the place of the VPC's router."""
 
-    description = "Puts a subnet behind a route table, in the place of the router of its VPC."
+    description = "An association of a subnet with a route table, instead of the router of its VPC."
     properties_schema = {
         "RouteTableId": Property("string", "Id of the route table.", required=True),
         "SubnetId": Property("string", "Name or id of the subnet.", required=True, constraints=(SUBNET,)),
@@ -290,14 +294,14 @@ class NetworkInterface(TranslatedType):
         "Description": Property("string", "Without effect, as in Heat."),
         "GroupSet": Property(
             "list",
-            "Names or ids of security groups; none: the project's default.",
+            "Names or ids of security groups; if omitted, the project's default group.",
             update_allowed=True,
         ),
-        "PrivateIpAddress": Property("string", "Its address; none: the service chooses."),
+        "PrivateIpAddress": Property("string", "Private IP address; if omitted, the service allocates one."),
         "SubnetId": Property("string", "Name or id of the subnet.", required=True, constraints=(SUBNET,)),
         "Tags": TAGS,
     }
-    attributes_schema = {"PrivateIpAddress": Attribute("Its address.", "string", volatile=True)}
+    attributes_schema = {"PrivateIpAddress": Attribute("Private IP address.", "string", volatile=True)}
     translation = {"fixed_ips": _addresses, "security_groups": "GroupSet"}
 
     def attribute_values(self, target: ResourceView) -> JsonMap:

@@ -9,40 +9,40 @@ from ..statuses import StatusMeaning
 from .base import DescribedType
 from .schema import HIDDEN, NAME, SHOWN
 
-DESCRIPTION = Property("string", "Its description.", update_allowed=True)
-UP = Property("boolean", "It is up.", default=True, update_allowed=True)
+DESCRIPTION = Property("string", "Description.", update_allowed=True)
+UP = Property("boolean", "Administrative state: true is up.", default=True, update_allowed=True)
 CIPHERS = AllowedValues(values=("3des", "aes-128", "aes-192", "aes-256"))
 GROUPS = AllowedValues(values=("group2", "group5", "group14"))
-STATUS = Attribute("Its status.", "string", volatile=True)
+STATUS = Attribute("Status.", "string", volatile=True)
 _LIFETIME = {
     "units": Property(
         "string",
-        "Unit of the value.",
+        "Unit of the lifetime.",
         default="seconds",
         constraints=(AllowedValues(values=("seconds", "kilobytes")),),
     ),
-    "value": Property("integer", "How long a key lasts.", default=3600),
+    "value": Property("integer", "Lifetime of a security association, in the given unit.", default=3600),
 }
 _DEAD_PEERS = {
     "actions": Property(
         "string",
-        "What is done where the peer does not answer.",
+        "Dead peer detection action.",
         default="hold",
         constraints=(AllowedValues(values=("clear", "disabled", "hold", "restart", "restart-by-peer")),),
     ),
-    "interval": Property("integer", "Seconds between two questions to the peer.", default=30),
-    "timeout": Property("integer", "Seconds without an answer until it counts as dead.", default=120),
+    "interval": Property("integer", "Dead peer detection interval, in seconds.", default=30),
+    "timeout": Property("integer", "Dead peer detection timeout, in seconds.", default=120),
 }
 
 
 def _strings(*names: str) -> Mapping[str, Attribute]:
-    return {name: Attribute("The field of this name.", "string") for name in names}
+    return {name: Attribute("Field of the same name in the service's API.", "string") for name in names}
 
 
 class VPNService(DescribedType):
     """The end of private networks at a router; it is complete before a connection makes it active."""
 
-    description = "The end of a private network at a router."
+    description = "A VPN service: the VPN endpoint of a router and its subnet."
     path = "/vpn/vpnservices"
     item = "vpnservice"
     slow_delete = True
@@ -54,18 +54,18 @@ class VPNService(DescribedType):
         "admin_state_up": UP,
         "subnet": Property(
             "string",
-            "Name or id of the subnet that is connected.",
+            "Name or id of the local subnet.",
             required=True,
             constraints=(Custom(check_name="neutron.subnet"),),
         ),
-        "subnet_id": Property("string", "The old name of subnet.", support_status=HIDDEN, alias_of="subnet"),
+        "subnet_id": Property("string", "Old name of subnet.", support_status=HIDDEN, alias_of="subnet"),
         "router": Property(
             "string",
             "Name or id of the router.",
             required=True,
             constraints=(Custom(check_name="neutron.router"),),
         ),
-        "router_id": Property("string", "The old name of router.", support_status=HIDDEN, alias_of="router"),
+        "router_id": Property("string", "Old name of router.", support_status=HIDDEN, alias_of="router"),
     }
     attributes_schema = {
         **SHOWN,
@@ -77,7 +77,7 @@ class VPNService(DescribedType):
 class IKEPolicy(DescribedType):
     """Rules by which the ends of a connection agree on keys."""
 
-    description = "How the two ends of a connection agree on keys."
+    description = "An IKE policy: parameters of the key exchange of a VPN connection."
     path = "/vpn/ikepolicies"
     item = "ikepolicy"
     items = "ikepolicies"
@@ -86,31 +86,33 @@ class IKEPolicy(DescribedType):
         "description": DESCRIPTION,
         "auth_algorithm": Property(
             "string",
-            "Hash.",
+            "Authentication hash algorithm.",
             default="sha1",
             update_allowed=True,
             constraints=(AllowedValues(values=("sha1", "sha256", "sha384", "sha512")),),
         ),
         "encryption_algorithm": Property(
-            "string", "Cipher.", default="aes-128", update_allowed=True, constraints=(CIPHERS,)
+            "string", "Encryption algorithm.", default="aes-128", update_allowed=True, constraints=(CIPHERS,)
         ),
         "phase1_negotiation_mode": Property(
             "string",
-            "Mode of the first phase.",
+            "IKE phase 1 negotiation mode.",
             default="main",
             constraints=(AllowedValues(values=("main",)),),
         ),
-        "lifetime": Property("map", "How long keys last.", update_allowed=True, schema=_LIFETIME),
+        "lifetime": Property(
+            "map", "Lifetime of the security association.", update_allowed=True, schema=_LIFETIME
+        ),
         "pfs": Property(
             "string",
-            "Group for forward secrecy.",
+            "Perfect forward secrecy (PFS): Diffie-Hellman group.",
             default="group5",
             update_allowed=True,
             constraints=(GROUPS,),
         ),
         "ike_version": Property(
             "string",
-            "Version of the protocol.",
+            "IKE version.",
             default="v1",
             update_allowed=True,
             constraints=(AllowedValues(values=("v1", "v2")),),
@@ -120,14 +122,14 @@ class IKEPolicy(DescribedType):
         **SHOWN,
         **_strings("auth_algorithm", "description", "encryption_algorithm", "ike_version", "pfs"),
         **_strings("phase1_negotiation_mode"),
-        "lifetime": Attribute("How long keys last.", "map"),
+        "lifetime": Attribute("Lifetime of the security association.", "map"),
     }
 
 
 class IPsecPolicy(DescribedType):
     """Protection of the packets of a connection."""
 
-    description = "How the packets of a connection are protected."
+    description = "An IPsec policy: parameters of the encryption and authentication of a VPN connection."
     path = "/vpn/ipsecpolicies"
     item = "ipsecpolicy"
     items = "ipsecpolicies"
@@ -135,33 +137,46 @@ class IPsecPolicy(DescribedType):
         "name": NAME,
         "description": DESCRIPTION,
         "transform_protocol": Property(
-            "string", "Protocol.", default="esp", constraints=(AllowedValues(values=("esp", "ah", "ah-esp")),)
+            "string",
+            "Transform protocol: ESP encrypts, AH only authenticates.",
+            default="esp",
+            constraints=(AllowedValues(values=("esp", "ah", "ah-esp")),),
         ),
         "encapsulation_mode": Property(
             "string",
-            "What of a packet is protected.",
+            "IPsec encapsulation mode: whole packet (tunnel) or payload (transport).",
             default="tunnel",
             constraints=(AllowedValues(values=("tunnel", "transport")),),
         ),
         "auth_algorithm": Property(
-            "string", "Hash.", default="sha1", constraints=(AllowedValues(values=("sha1",)),)
+            "string",
+            "Authentication hash algorithm.",
+            default="sha1",
+            constraints=(AllowedValues(values=("sha1",)),),
         ),
-        "encryption_algorithm": Property("string", "Cipher.", default="aes-128", constraints=(CIPHERS,)),
-        "lifetime": Property("map", "How long keys last.", schema=_LIFETIME),
-        "pfs": Property("string", "Group for forward secrecy.", default="group5", constraints=(GROUPS,)),
+        "encryption_algorithm": Property(
+            "string", "Encryption algorithm.", default="aes-128", constraints=(CIPHERS,)
+        ),
+        "lifetime": Property("map", "Lifetime of the security association.", schema=_LIFETIME),
+        "pfs": Property(
+            "string",
+            "Perfect forward secrecy (PFS): Diffie-Hellman group.",
+            default="group5",
+            constraints=(GROUPS,),
+        ),
     }
     attributes_schema = {
         **SHOWN,
         **_strings("auth_algorithm", "description", "encapsulation_mode", "encryption_algorithm", "pfs"),
         **_strings("transform_protocol"),
-        "lifetime": Attribute("How long keys last.", "map"),
+        "lifetime": Attribute("Lifetime of the security association.", "map"),
     }
 
 
 class IPsecSiteConnection(DescribedType):
     """A connection to another site."""
 
-    description = "A connection of a VPN service to another site."
+    description = "An IPsec connection of a VPN service to a peer site."
     path = "/vpn/ipsec-site-connections"
     item = "ipsec_site_connection"
     slow_delete = True
@@ -169,26 +184,30 @@ class IPsecSiteConnection(DescribedType):
     properties_schema = {
         "name": NAME,
         "description": DESCRIPTION,
-        "peer_address": Property("string", "Address of the other end.", required=True),
-        "peer_id": Property("string", "Name by which the other end shows who it is.", required=True),
+        "peer_address": Property("string", "Address or FQDN of the peer gateway.", required=True),
+        "peer_id": Property(
+            "string",
+            "Identity of the peer router for authentication, such as an address, FQDN or e-mail address.",
+            required=True,
+        ),
         "peer_cidrs": Property(
             "list",
-            "Networks behind the other end.",
+            "Networks behind the peer, as CIDR.",
             required=True,
-            schema=Property("string", "A network, as CIDR.", constraints=(Custom(check_name="net_cidr"),)),
+            schema=Property("string", "Network, as CIDR.", constraints=(Custom(check_name="net_cidr"),)),
         ),
-        "mtu": Property("integer", "Size of the largest packet, in bytes.", default=1500),
-        "dpd": Property("map", "How it is noticed that the other end is dead.", schema=_DEAD_PEERS),
-        "psk": Property("string", "The secret that both ends share.", required=True, sensitive=True),
+        "mtu": Property("integer", "Maximum transmission unit (MTU), in bytes.", default=1500),
+        "dpd": Property("map", "Dead peer detection (DPD).", schema=_DEAD_PEERS),
+        "psk": Property("string", "Pre-shared key (PSK).", required=True, sensitive=True),
         "initiator": Property(
             "string",
-            "Who begins.",
+            "Initiator mode: bi-directional initiates and responds, response-only waits for the peer.",
             default="bi-directional",
             constraints=(AllowedValues(values=("bi-directional", "response-only")),),
         ),
         "admin_state_up": UP,
-        "ikepolicy_id": Property("string", "Id of the policy for keys.", required=True),
-        "ipsecpolicy_id": Property("string", "Id of the policy for packets.", required=True),
+        "ikepolicy_id": Property("string", "Id of the IKE policy.", required=True),
+        "ipsecpolicy_id": Property("string", "Id of the IPsec policy.", required=True),
         "vpnservice_id": Property("string", "Id of the VPN service.", required=True),
     }
     attributes_schema = {
@@ -197,8 +216,8 @@ class IPsecSiteConnection(DescribedType):
             "admin_state_up", "auth_mode", "description", "ikepolicy_id", "initiator", "ipsecpolicy_id"
         ),
         **_strings("mtu", "peer_address", "peer_id", "route_mode", "vpnservice_id"),
-        "dpd": Attribute("How it is noticed that the other end is dead.", "map"),
-        "peer_cidrs": Attribute("Networks behind the other end.", "list"),
-        "psk": Attribute("The secret that both ends share.", "string", sensitive=True),
+        "dpd": Attribute("Dead peer detection (DPD).", "map"),
+        "peer_cidrs": Attribute("Networks behind the peer, as CIDR.", "list"),
+        "psk": Attribute("Pre-shared key (PSK).", "string", sensitive=True),
         "status": STATUS,
     }
