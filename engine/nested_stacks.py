@@ -46,12 +46,12 @@ def refuse_address(url: str) -> str:
 class _Family(typing.NamedTuple):
     """The stacks around a resource.
 
-    :ivar child: the nested stack that the resource has; None: it has none.
+    :ivar any_child: the nested stack that the resource has; None: it has none.
     """
 
     parent: Stack
     root: Stack
-    child: Stack | None
+    any_child: Stack | None
 
     @property
     def is_rolled_back(self) -> bool:
@@ -63,14 +63,15 @@ class _Family(typing.NamedTuple):
         """Return whether breakpoints hold: a rollback stops at none, on no level."""
         return not self.is_rolled_back
 
-    def living_child(self) -> Stack:
+    @property
+    def child(self) -> Stack:
         """Return the nested stack.
 
         :raises ChildGone: there is none.
         """
-        if self.child is None:
+        if self.any_child is None:
             raise ChildGone
-        return self.child
+        return self.any_child
 
 
 class NestedStacks:
@@ -154,8 +155,8 @@ class NestedStacks:
         :raises PermanentError: the goal is wrong, or too deep.
         """
         family = self._family(nest)
-        if family.child is not None:
-            return family.child.id
+        if family.any_child is not None:
+            return family.any_child.id
         stack_id = child_id(nest.key)
         parent = family.parent
         deepest = self._context.settings.limits.deepest
@@ -202,7 +203,8 @@ class NestedStacks:
         return change.stack.id
 
     def _change(self, nest: ParentResource, family: _Family, goal: ChildGoal) -> Change:
-        parent, child = family.parent, family.living_child()
+        parent = family.parent
+        child = family.child
         identity = Identity(child.name, child.id, child.project_id)
         files = self._files_of_update(parent, child, goal)
         compiled = self._compile(parent, nest, goal, identity, files)
@@ -259,7 +261,7 @@ class NestedStacks:
     def delete(self, nest: ParentResource) -> None:
         """Delete the child, also during an action; nothing happens where there is none."""
         family = self._family(nest)
-        if family.child is None:
+        if family.any_child is None:
             return
 
         def start(conn: Connection, scope: TraversalScope) -> Started | None:
@@ -275,13 +277,12 @@ class NestedStacks:
         :raises PermanentError: the child's state does not allow the action.
         """
         family = self._family(nest)
-        parent, child = family.parent, family.living_child()
 
         def start(conn: Connection, scope: TraversalScope) -> Started | None:
-            return start_action(conn, kind, scope, deadline_at=self.deadline(parent, scope.now))
+            return start_action(conn, kind, scope, deadline_at=self.deadline(family.parent, scope.now))
 
-        self._start(nest, child.id, start)
-        return child.id
+        self._start(nest, family.child.id, start)
+        return family.child.id
 
     def snapshot(self, nest: ParentResource) -> StackId:
         """Begin a snapshot of the child, or find the one that an earlier attempt has begun.
@@ -290,12 +291,13 @@ class NestedStacks:
         :raises PermanentError: the child's state does not allow a snapshot.
         """
         family = self._family(nest)
-        parent, child = family.parent, family.living_child()
 
         def start(conn: Connection, scope: TraversalScope) -> Started:
-            request = SnapshotRequest(None, self.deadline(parent, scope.now), id=child_snapshot_id(nest.key))
+            deadline_at = self.deadline(family.parent, scope.now)
+            request = SnapshotRequest(None, deadline_at, id=child_snapshot_id(nest.key))
             return start_snapshot(conn, request, scope)[0]
 
+        child = family.child
         if self.snapshot_of(nest) is not None:
             return child.id
         try:

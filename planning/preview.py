@@ -295,10 +295,10 @@ class UpdatePreview:
         open_pairs: list[tuple[str, str]] = []
 
         def same(kind: str, old: str, new: str) -> bool:
-            known = self._same(data, kind, old, new)
-            if known is None:
+            is_same = self._same(data, kind, old, new)
+            if is_same is None:
                 open_pairs.append((old, new))
-            return bool(known)
+            return bool(is_same)
 
         return respelled(schema, before, after, same), open_pairs
 

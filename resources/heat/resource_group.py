@@ -172,9 +172,10 @@ class ResourceGroup(GroupResource):
         policy = target.update_policy.get("rolling_update")
         if not policy or "resource_def" not in changed:
             return Rollout(data={"removed": removed})
-        body, variable = target.properties["resource_def"], target.properties["index_var"]
+        body = target.properties["resource_def"]
+        index_var = target.properties["index_var"]
         remaining = [member for member in members if member.definition and member.name not in removed]
-        if all(member.has(_body(body, variable, member.name)) for member in remaining):
+        if all(member.has(_body(body, index_var, member.name)) for member in remaining):
             return Rollout(data={"removed": removed})
         current = len(remaining)
         steps = batches(
@@ -193,11 +194,11 @@ class ResourceGroup(GroupResource):
         count = target.properties["count"]
         removed = set(target.data.get("removed") or [])
         body = target.properties["resource_def"]
-        variable = target.properties["index_var"]
+        index_var = target.properties["index_var"]
         check_members(count, body, target.requested_attributes)
         names = list(itertools.islice(_names(removed), count if step is None else step.size))
         if step is None:
-            return _goal({name: _body(body, variable, name) for name in names}, target.requested_attributes)
+            return _goal({name: _body(body, index_var, name) for name in names}, target.requested_attributes)
         order = {name: index for index, name in enumerate(names)}
 
         def order_of(member: GroupMember) -> int:
@@ -219,7 +220,7 @@ class ResourceGroup(GroupResource):
         existing = {member.name for member in old}
         definitions = next_members(
             sorted(old, key=order_of),
-            lambda name: _body(body, variable, name),
+            lambda name: _body(body, index_var, name),
             (name for name in _names(removed) if name not in existing),
             size=step.size,
             updates=step.updates,
