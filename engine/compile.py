@@ -2,7 +2,7 @@
 
 import contextlib
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..planning.goal import (
@@ -40,7 +40,7 @@ from ..sealing.sealer import BoundSealer
 from ..sealing.stored import StoredLookup
 from ..template.budget import Budget
 from ..template.compile import Identity, Limits, Region, Source, compile_template
-from ..template.errors import ErrorList, named_at_once
+from ..template.errors import ErrorList, TemplateError, named_at_once
 from ..template.formats import format_of
 from ..template.language import CompiledTemplate
 from ..template.load import load_template
@@ -120,8 +120,9 @@ class GoalCompiler:
             if errors.is_empty and leaves_open(plan, self._registry.is_nested):
                 environment = hiding(environment, environment.parameter_defaults.keys())
                 plan = compiler.compile(replace(root, environment=environment), errors)
+        warnings: Sequence[TemplateError] = ()
         if cloud is not None and questions is not None:
-            questions.ask(cloud, errors)
+            warnings = questions.ask(cloud, errors)
         errors.check()
         hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
         if not goal.generated and hidden - goal.secret:
@@ -143,6 +144,7 @@ class GoalCompiler:
             resources=resources,
             nested=children,
             event_sinks=environment.queues if environment.event_sinks else (),
+            warnings=warnings,
         )
 
 

@@ -24,6 +24,7 @@ from ..sealing.sealer import BoundSealer, Sealer
 from ..shapes import JsonMap
 from ..template.budget import json_size
 from ..template.compile import Identity, Limits
+from ..template.errors import TemplateError
 from ..template.language import CompiledTemplate
 from .quotas import Quotas, SoftwareLimits
 from .signal_limits import SignalLimits
@@ -108,6 +109,7 @@ class Compiled:
     :ivar nested: the stacks that its resources are, by name, where the goal asks for them.
     :ivar event_sinks: names of queues, each with the seconds that a message stays there; those of a root
         stack count for its whole tree.
+    :ivar warnings: problems that need not keep the stack from being made; its steps find out.
     """
 
     identity: Identity
@@ -122,6 +124,7 @@ class Compiled:
     resources: int = 0
     nested: Mapping[str, NestedChild] = field(default_factory=dict)
     event_sinks: Sequence[tuple[str, int]] = ()
+    warnings: Sequence[TemplateError] = ()
 
     @property
     def size(self) -> int:

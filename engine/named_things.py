@@ -5,6 +5,7 @@ the names; the ids that it has found are stored in the resource's data.  So what
 also where the thing is renamed later.
 """
 
+import logging
 from collections.abc import Mapping
 
 from ..resources.contract.context import StepContext
@@ -14,6 +15,7 @@ from ..resources.properties import SameThing, named_things
 from ..resources.schema import Property
 from ..shapes import JsonMap
 
+LOG = logging.getLogger(__name__)
 IDS = "ids"
 """Key in the data of a resource: the ids of the things that its properties name, as ``[kind, name, id]``."""
 Ids = Mapping[tuple[str, str], str]
@@ -42,14 +44,34 @@ def with_ids(
 
     :param context: that of the step that has used the properties.
     """
-    known = stored_ids(data)
+    stored = stored_ids(data)
     ids = []
     for kind, value in dict.fromkeys(named_things(schema, properties)):
         if kind in KINDS and not is_id(value):
-            thing_id = known.get((kind, value)) or lately_found(context, kind, value)
+            thing_id = stored.get((kind, value)) or lately_found(context, kind, value)
             ids += [] if thing_id is None else [[kind, value, thing_id]]
     others = {name: item for name, item in data.items() if name != IDS}
     return {**others, IDS: ids} if ids else others
+
+
+def check_found(context: StepContext, schema: Mapping[str, Property], properties: JsonMap) -> None:
+    """Check that all things exist that properties name, before a step uses them.
+
+    Below the root of a tree a request only warns of a name that leads nowhere, for the tree may make the
+    thing; and nobody has asked about a name that another resource has given.  Where the cloud refuses to say,
+    the call that uses the name finds out.
+
+    :raises NameNotFound, NameNotUnique: no thing, or several, have a name.
+    :raises RetryableError: the cloud does not answer.
+    """
+    for kind, value in dict.fromkeys(named_things(schema, properties)):
+        if kind in KINDS:
+            try:
+                resolve(context, kind, value)
+            except (NameNotFound, NameNotUnique):
+                raise
+            except PermanentError:
+                LOG.debug("Nobody says whether there is a %s of a name", kind)
 
 
 def same_thing(context: StepContext, data: JsonMap) -> SameThing:
@@ -57,7 +79,7 @@ def same_thing(context: StepContext, data: JsonMap) -> SameThing:
 
     :param data: the data of the resource that has had the first of the values.
     """
-    known = stored_ids(data)
+    stored = stored_ids(data)
 
     def same(kind: str, before: str, after: str) -> bool:
         """Compare the ids; a name that leads nowhere any more is that of another thing.
@@ -71,7 +93,7 @@ def same_thing(context: StepContext, data: JsonMap) -> SameThing:
         if kind not in KINDS or (is_id(before) and is_id(after)):
             return plain_id(before) == plain_id(after)
         try:
-            old = known.get((kind, before)) or resolve(context, kind, before)
+            old = stored.get((kind, before)) or resolve(context, kind, before)
         except PermanentError:
             return False
         try:
@@ -90,8 +112,8 @@ def known_to_be_same(data: JsonMap, kind: str, before: str, after: str) -> bool 
 
     :param data: the data of the resource that has had the first of the values.
     """
-    known = stored_ids(data)
-    old, new = (value if is_id(value) else known.get((kind, value)) for value in (before, after))
+    stored = stored_ids(data)
+    old, new = (value if is_id(value) else stored.get((kind, value)) for value in (before, after))
     if kind not in KINDS:
         return False
     return None if old is None or new is None else plain_id(old) == plain_id(new)

@@ -89,7 +89,7 @@ class Validation:
             view["NestedParameters"] = below
         warnings = [
             *find_repeated(_documents(goal, budget)),
-            *find_warnings(template, compiled.plan, lacking),
+            *find_warnings(template, compiled.plan, lacking, compiled.warnings),
         ]
         if warnings:
             view["Warnings"] = warnings

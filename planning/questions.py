@@ -30,12 +30,14 @@ class _Place:
     :ivar path: the path of the property, or of the stack that has the parameter.
     :ivar parameter: name of the parameter; None: the place is a property.
     :ivar description: the author's own words for the constraint.
+    :ivar is_below: the place is in a nested stack.
     """
 
     path: tuple[str | int, ...]
     parameter: str | None = None
     description: str | None = None
     hidden: bool = False
+    is_below: bool = False
 
     def error(self, value: str, problem: str) -> TemplateError:
         """Return the error in Heat's words, without a value that is hidden."""
@@ -90,24 +92,37 @@ class Questions:
                     (*self._above, *form.native_path(("resources", definition.name, "properties")), *path),
                     description=constraint.description,
                     hidden=sensitive,
+                    is_below=bool(self._above),
                 )
                 self._add(constraint.check_name, value, place)
 
-    def ask(self, cloud: CallersCloud, errors: ErrorList) -> None:
+    def ask(self, cloud: CallersCloud, errors: ErrorList) -> list[TemplateError]:
         """Ask the cloud about all values.
 
-        :param errors: gets an error for each value that does not meet its constraint.
+        A thing that a value in a nested stack names may be made by the tree itself: the step that uses the
+        value decides, as in Heat.
+
+        :param errors: gets an error for each value of the root that does not meet its constraint.
+        :returns: the errors of values in nested stacks, which are only warnings.
         """
+        warnings: list[TemplateError] = []
         if not self._places:
-            return
+            return warnings
         problems: Mapping[Question, str] = cloud.problems(list(self._places))
         for question, place in self._places.items():
             if question in problems:
-                errors.add(place.error(question.value, problems[question]))
+                error = place.error(question.value, problems[question])
+                if place.is_below:
+                    warnings.append(error)
+                else:
+                    errors.add(error)
+        return warnings
 
     def _collect_parameter(self, parameter: Parameter) -> None:
         for name, description in parameter.custom:
-            place = _Place(self._above, parameter.name, description, parameter.hidden)
+            place = _Place(
+                self._above, parameter.name, description, parameter.hidden, is_below=bool(self._above)
+            )
             self._add(name, parameter.clear, place)
 
     def _add(self, check: str, value: Json, place: _Place) -> None:

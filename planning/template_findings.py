@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..shapes import Json, JsonMap
-from ..template.errors import dotted, not_provided
+from ..template.errors import TemplateError, dotted, not_provided
 from ..template.formats import find_version, section_of
 from ..template.language import CompiledTemplate, Path, Version
 from ..template.load import repeated_keys
@@ -22,14 +22,20 @@ _ALIKE = 0.85
 _OUTPUT_KEYS = ("value", "description", "condition")
 
 
-def find_warnings(template: JsonMap, plan: CompiledTemplate, unknown: Collection[str] = ()) -> list[str]:
+def find_warnings(
+    template: JsonMap,
+    plan: CompiledTemplate,
+    unknown: Collection[str] = (),
+    nested: Sequence[TemplateError] = (),
+) -> list[str]:
     """Return the probable mistakes in a valid template, each with its path; 50 at most.
 
     :param plan: the compiled template.
     :param unknown: names of parameters that have no values.
+    :param nested: problems in nested stacks that need not last.
     """
     version = find_version(template)
-    findings = [*_unfit(template), *_misspelt(template, version), *_ignored(template)]
+    findings = [*map(str, nested), *_unfit(template), *_misspelt(template, version), *_ignored(template)]
     return _bounded(
         [*findings, *_undeclared(template, plan), *_failing(plan, unknown), *_unused(template, plan)]
     )

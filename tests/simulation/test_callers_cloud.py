@@ -392,13 +392,31 @@ def test_known_properties_are_checked_at_any_depth(site: Site) -> None:
     assert site.create(partly).status_code == 201
 
 
-def test_values_in_nested_stacks_are_named_by_their_path(site: Site) -> None:
+@pytest.mark.parametrize(
+    ("child", "properties", "text"),
+    [
+        (parameter(), {"p": "x"}, "resources.r0: Parameter 'p' is invalid: Error validating value 'x'"),
+        (
+            template("Acme::Machine", image="x"),
+            {},
+            "Property error: resources.r0.resources.r0.properties.image: Error validating value 'x'",
+        ),
+    ],
+)
+def test_below_the_root_a_thing_that_nobody_has_made_yet_is_only_a_warning(
+    site: Site, child: Json, properties: Json, text: str
+) -> None:
+    body = {"template": template("child.yaml", **properties), "files": {"child.yaml": json.dumps(child)}}
+    assert site.create(**body).status_code == 201
+    view = site.api.simulate_post("/v1/p1/validate", json=body).json
+    assert [warning.startswith(text) for warning in view["Warnings"]] == [True]
+
+
+def test_a_name_of_the_root_that_leads_nowhere_is_refused_whoever_else_has_it(site: Site) -> None:
     files = {"child.yaml": json.dumps(parameter())}
-    answer = site.create(template("child.yaml", p="x"), files=files)
-    assert message_of(answer).startswith("resources.r0: Parameter 'p' is invalid: Error validating value 'x'")
-    files = {"child.yaml": json.dumps(template("Acme::Machine", image="x"))}
-    answer = site.create(template("child.yaml"), files=files)
-    assert message_of(answer).startswith("Property error: resources.r0.resources.r0.properties.image: ")
+    document = {**template("child.yaml", p="x"), "parameters": parameter()["parameters"]}
+    answer = site.create(document, files=files, parameters={"p": "x"})
+    assert message_of(answer).startswith("Parameter 'p' is invalid: Error validating value 'x'")
 
 
 def test_secrets_are_not_shown_and_the_authors_own_words_are(site: Site) -> None:

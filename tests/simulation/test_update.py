@@ -9,6 +9,7 @@ from simulation.helpers import all_rows, created, ended, history, on, previewed,
 from simulation.world import World
 from stoker.db.states import Status
 from stoker.engine import named_things
+from stoker.resources.openstack.names import KINDS, NameNotFound
 
 Json = typing.Any
 
@@ -233,6 +234,20 @@ def test_a_deletion_during_an_update_takes_old_and_new_away(world: World) -> Non
     assert world.stack(stack.id).action == "DELETE"
     assert world.cloud.objects == {}
     assert world.cloud.wrong == []
+
+
+def test_a_name_that_leads_nowhere_fails_the_step_before_it_calls_a_service(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolve(context: object, kind: str, value: str) -> str:
+        raise NameNotFound(KINDS[kind], value)
+
+    monkeypatch.setattr(named_things, "resolve", resolve)
+    stack = world.create("s", template(a={"network": "nowhere"}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    reason = "Resource CREATE failed: EntityNotFound: resources.a: The network (nowhere) could not be found."
+    assert world.stack(stack.id).reason == reason
+    assert world.cloud.objects == {}
 
 
 NETWORKS = {"public": "0a0b0c0d-0000-4000-8000-000000000001", "inner": "0a0b0c0d-0000-4000-8000-000000000002"}

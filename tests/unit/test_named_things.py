@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from harness.scripted_context import ScriptedContext, SharingContext
 from harness.scripted_service import Answer, ScriptedService, serving
-from stoker.engine.named_things import IDS, known_to_be_same, same_thing, with_ids
+from stoker.engine.named_things import IDS, check_found, known_to_be_same, same_thing, with_ids
 from stoker.resources.openstack.names import KINDS, NameNotFound, resolve
 from stoker.resources.properties import changed, named_things, respelled
 from stoker.resources.registry import ResourceRegistry
@@ -84,6 +84,17 @@ def test_a_new_name_that_leads_nowhere_is_an_error_before_anything_is_replaced(
 ) -> None:
     with pytest.raises(NameNotFound):
         same_thing(ScriptedContext(scripted), {})(NETWORK, A, "gone")
+
+
+def test_a_step_asks_for_whatever_its_properties_name(scripted: ScriptedService) -> None:
+    schema = {**SCHEMA, "key": Property("string", names="nova.keypair")}
+    context = ScriptedContext(scripted)
+    check_found(context, schema, {"network": "public", "key": None, "size": 1})
+    check_found(context, schema, {"network": B})
+    with pytest.raises(NameNotFound, match="network .gone. could not be found"):
+        check_found(context, schema, {"network": "gone"})
+    scripted.answers["GET /os-keypairs/mine"] = Answer(403, {})
+    check_found(context, schema, {"key": "mine"})
 
 
 @pytest.mark.parametrize("entries", ["x", [1], [["a", "b"]], [[NETWORK, ["public"], A]], [{"a": 1}], None])

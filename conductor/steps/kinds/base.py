@@ -9,7 +9,7 @@ from dataclasses import replace
 from ....db.errors import Unavailable
 from ....db.states import DELETING, TaskKind
 from ....db.work.claim import Claim
-from ....engine.named_things import IDS, with_ids
+from ....engine.named_things import IDS, check_found, with_ids
 from ....planning.plan import TaskDefinition
 from ....resources.contract.context import StepContext
 from ....resources.contract.views import ResourceView
@@ -225,6 +225,12 @@ class CreateStep(TaskStep):
         if self.progress is None and self.claim.task.attempt > 1:
             self.find_created()
         return None
+
+    def start(self) -> Step:
+        """Start the creation, once all that the properties name is there."""
+        if self.target.physical_id is None:
+            check_found(self.context, self.plugin.properties_schema, self.target.properties)
+        return super().start()
 
 
 class AdoptStep(TaskStep):

@@ -4,7 +4,7 @@ import functools
 from dataclasses import replace
 
 from ....db.states import Status
-from ....engine.named_things import same_thing
+from ....engine.named_things import check_found, same_thing
 from ....planning.plan import TaskDefinition, same_goal
 from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded
@@ -61,6 +61,8 @@ class UpdateStep(TaskStep):
         plugin = self.plugin
         if not (self._names or plugin.always_updated or plugin.updated_when_redefined):
             return Done()
+        new = {name: self.target.properties.get(name) for name in self._names}
+        check_found(self.context, plugin.properties_schema, new)
         return self.plugin.handle_update(self.target, self._names, self.context)
 
     def poll(self) -> Step:
