@@ -12,9 +12,9 @@ from ..db.states import Status
 from ..db.work import breakpoints, clear_breakpoints
 from ..db.work.breakpoints import HeldTask
 from ..db.work.clear_breakpoints import Cleared
-from ..template.environment import fits
 from ..template.resource_settings import HOOKS
 from ..template.scalars import written
+from ..template.wildcards import fits
 from .context import EngineContext, announce
 from .errors import InvalidHook
 

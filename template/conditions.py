@@ -32,7 +32,7 @@ _LOGIC: Mapping[str, Callable[[list[bool]], bool]] = {
 _AT_LEAST_TWO = "a list of at least two conditions"
 _COMPUTED = 20
 """Names of conditions that are the values of functions, in each other: they are found by recursion."""
-_EVALUATED = 6
+_EVALUATED = 15
 """Steps of work that one condition takes."""
 _COMPARED = 256
 """Bytes of a value that one step of work compares."""
@@ -172,6 +172,9 @@ class Conditions:
         """Return the value of a tree that may hold condition functions only."""
         if isinstance(tree, str):  # Most are; the checks below take longer than this function.
             return tree
+        if isinstance(tree, list):
+            self.budget.step(1 + len(tree))
+            return [self._value(item, (*path, index)) for index, item in enumerate(tree)]
         if isinstance(tree, Mapping) and len(tree) == 1:
             ((name, argument),) = tree.items()
             if name in self.version.condition_functions:
@@ -182,12 +185,9 @@ class Conditions:
                 raise TemplateError(
                     f'the function "{name}" cannot be used in a condition; these can: {allowed}', path
                 )
-        if isinstance(tree, Mapping | list):
-            self.budget.step(1 + len(tree))
         if isinstance(tree, Mapping):
+            self.budget.step(1 + len(tree))
             return {key: self._value(item, (*path, str(key))) for key, item in tree.items()}
-        if isinstance(tree, list):
-            return [self._value(item, (*path, index)) for index, item in enumerate(tree)]
         return tree
 
     def _function(self, name: str, argument: Json, path: Path) -> Json:
@@ -224,7 +224,7 @@ class Conditions:
             value = self._find_in_map(argument, path)
         else:
             value = APPLY[name](self._value(argument, path), self.version, self.budget)
-        if not isinstance(value, str):  # Texts are charged where they are made.
+        if isinstance(value, list | Mapping):  # Texts are charged where they are made.
             self.budget.take_value(value, len(path))
         return value
 

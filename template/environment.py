@@ -1,8 +1,7 @@
 """Environments: parameters, and the registry that maps resource types, by patterns too."""
 
-import fnmatch
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..shapes import EnvironmentDocument, Json, JsonMap
@@ -14,45 +13,7 @@ from .load import check_tree
 from .resource_settings import SETTINGS, check_setting, combined, with_hooks, words
 from .scalars import kind_of, written
 from .suggestions import closest
-
-_COMPARED = 32
-"""Characters of a pattern or a name that one step of work compares."""
-
-
-MOST_CHARACTERS = 1000
-"""Characters of a pattern with wildcards.  Names have 255, and Python compiles a long pattern in quadratic
-time: 40 KB with open brackets take 15 s."""
-
-
-def fits(name: str, pattern: str) -> bool:
-    """Return whether the pattern matches the name; a pattern that is too long is only a name."""
-    return name == pattern or (len(pattern) <= MOST_CHARACTERS and fnmatch.fnmatchcase(name, pattern))
-
-
-@dataclass
-class WildNames:
-    """The names with wildcards in the maps of one registry; each map is searched once."""
-
-    _names: dict[int, list[str]] = field(default_factory=dict)
-
-    def of(self, entries: JsonMap) -> list[str]:
-        """Return the names with wildcards, longer ones first.
-
-        :param entries: a map of the registry, which must live as long as this object.
-        """
-        if id(entries) not in self._names:
-            self._names[id(entries)] = sorted(filter(_is_pattern, entries), key=len, reverse=True)
-        return self._names[id(entries)]
-
-
-def matching(entries: JsonMap, name: str, wild: WildNames, budget: Budget) -> Iterator[str]:
-    """Yield the keys that match a name: the name itself, and patterns."""
-    if name in entries:
-        yield name
-    for key in wild.of(entries):
-        budget.step(1 + len(key) // _COMPARED)
-        if key != name and fits(name, key):
-            yield key
+from .wildcards import COMPARED, WildNames, matching
 
 
 def _find_entry(entries: JsonMap, type_name: str, wild: WildNames, budget: Budget) -> tuple[str, str] | None:
@@ -60,17 +21,13 @@ def _find_entry(entries: JsonMap, type_name: str, wild: WildNames, budget: Budge
     exact = entries.get(type_name)
     if isinstance(exact, str) and type_name not in SETTINGS:
         return type_name, exact
-    budget.step(1 + len(type_name) // _COMPARED)
+    budget.step(1 + len(type_name) // COMPARED)
     for key in wild.of(entries):
-        budget.step(1 + len(key) // _COMPARED)
+        budget.step(1 + len(key) // COMPARED)
         if key.endswith("*") and isinstance(entries[key], str) and type_name.startswith(key[:-1]):
             target = str(entries[key])
             return key, target[:-1] + type_name[len(key) - 1 :] if target.endswith("*") else target
     return None
-
-
-def _is_pattern(key: str) -> bool:
-    return "*" in key or "?" in key or "[" in key
 
 
 _COPIED = 4
@@ -164,18 +121,38 @@ def _parsed(document: JsonMap | None, budget: Budget, errors: ErrorList) -> Envi
 
 def _without_removed(registry: JsonMap, budget: Budget) -> dict[str, Json]:
     """Return the registry without mappings to null, each of which removes the matching ones before it."""
-    remaining: dict[str, Json] = {}
-    for name, target in registry.items():
+    removals: dict[str, int] = {}
+    positions: dict[str, int] = {}
+    for position, (name, target) in enumerate(registry.items()):
+        budget.step(1 + len(name) // COMPARED)
         if target is not None:
-            remaining[name] = _with_text_keys(target)
+            positions[name] = position
         elif name.endswith("*"):
-            budget.step(len(remaining) // _COPIED)
-            remaining = {
-                key: value
-                for key, value in remaining.items()
-                if key in _NOT_TYPES or not key.startswith(name[:-1])
-            }
-    return remaining
+            removals[name[:-1]] = position
+    removed = _removed(positions, removals)
+    return {name: _with_text_keys(registry[name]) for name in positions if name not in removed}
+
+
+def _removed(positions: Mapping[str, int], removals: Mapping[str, int]) -> set[str]:
+    """Return the names of mappings that a removal after them takes.
+
+    One pass in the order of the alphabet: the names with a prefix follow the prefix without a gap, so that
+    the open prefixes are a stack.
+
+    :param removals: position of the last removal by its prefix.
+    """
+    removed = set[str]()
+    prefixes: list[tuple[str, int]] = []  # Each with the last position in the stack up to it.
+    for name in sorted({*positions, *removals}):
+        while prefixes and not name.startswith(prefixes[-1][0]):
+            prefixes.pop()
+        last = prefixes[-1][1] if prefixes else -1
+        if name in removals:
+            last = max(last, removals[name])
+            prefixes.append((name, last))
+        if name not in _NOT_TYPES and positions.get(name, last) < last:
+            removed.add(name)
+    return removed
 
 
 def _with_text_keys(value: object) -> object:

@@ -276,7 +276,7 @@ def _values(count: int) -> Json:
     return {"resources": {f"r{index}": body for index in range(count)}}
 
 
-@attack("environment.resource_registry: ")
+@attack(ACCEPTED)
 def a_registry_that_removes_again_and_again() -> None:
     entries: Json = {}
     for index in range(40_000):
@@ -295,6 +295,12 @@ def a_registry_of_20000_wildcards() -> None:
 def a_registry_of_20000_patterns_of_names() -> None:
     entries = {f"a{index}*": {"hooks": "pre-create"} for index in range(20_000)}
     send(_values(9000), environment={"resource_registry": {"resources": entries}})
+
+
+@attack("resources.r0: ")
+def a_registry_of_patterns_that_take_long_to_read() -> None:
+    entries = {f"{'[' * 900}{index}": {"hooks": "pre-create"} for index in range(6000)}
+    send(_values(1), environment={"resource_registry": {"resources": entries}})
 
 
 @attack("resources.r")

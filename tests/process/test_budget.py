@@ -12,7 +12,7 @@ SECONDS = 2.0
 MIB = 100.0
 """Processor time and memory that a request may take that is refused.
 
-The time is for the reference machine, on which the slowest attacks take 1.3 s: 2,000,000 steps of work,
+The time is for the reference machine, on which the slowest attacks take 1 s: 2,000,000 steps of work,
 each of which shall take less than a microsecond.  A slower host has longer by the factor that `harness.pace`
 measures in the attack's own process, before and after it.  So other tests may run beside it.
 """

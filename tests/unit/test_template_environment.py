@@ -1,5 +1,7 @@
 """Environments: their sections, and what the registry says of types and single resources."""
 
+import random
+
 import pytest
 from stoker.template.compile import Identity, Limits, Source, compile_template
 from stoker.template.environment import (
@@ -159,6 +161,21 @@ def test_a_mapping_without_end_is_refused():
 )
 def test_null_with_a_wildcard_removes_earlier_mappings(entries, mapped_name):
     assert map_type(registry(**entries), ["r"], "A1").name == mapped_name
+
+
+def test_removals_leave_what_they_leave_one_by_one():
+    chosen = random.Random(7)
+    for _ in range(500):
+        count = chosen.randrange(1, 12)
+        names = ["".join(chosen.choices("ab*", k=chosen.randrange(1, 4))) for _ in range(count)]
+        entries = {name: chosen.choice(["c", None]) for name in names}
+        remaining = {}
+        for name, target in entries.items():
+            if target is not None:
+                remaining[name] = target
+            elif name.endswith("*"):
+                remaining = {key: to for key, to in remaining.items() if not key.startswith(name[:-1])}
+        assert list(registry(**entries).registry.items()) == list(remaining.items()), entries
 
 
 def test_a_mapping_for_one_resource_wins_over_the_general_one():
