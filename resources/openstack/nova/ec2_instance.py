@@ -19,9 +19,12 @@ NO_ADDRESS = "0.0.0.0"  # noqa: S104 - it is what Heat shows, nothing listens th
 INTERFACE = "NetworkInterfaceId"
 PLACE = "DeviceIndex"
 _VOLUME = {
-    "Device": Property("string", "Name of the device in the server, such as /dev/vdc.", required=True),
+    "Device": Property("string", "Device name in the server, such as /dev/vdc.", required=True),
     "VolumeId": Property(
-        "string", "Volume, by name or id.", required=True, constraints=(Custom(check_name="cinder.volume"),)
+        "string",
+        "Name or id of the volume.",
+        required=True,
+        constraints=(Custom(check_name="cinder.volume"),),
     ),
 }
 
@@ -101,40 +104,40 @@ class Ec2Instance(TranslatedType):
     identity = "a tag"
     properties_schema = {
         "ImageId": Property(
-            "string", "Image to boot from, by name or id.", required=True, constraints=(IMAGE,)
+            "string", "Name or id of the image to boot from.", required=True, constraints=(IMAGE,)
         ),
         "InstanceType": Property(
             "string",
-            "Flavor, by name or id; a change resizes the server.",
+            "Name or id of the flavor.",
             required=True,
             update_allowed=True,
             constraints=(FLAVOR,),
         ),
         **COMMON,
         ZONE: Property("string", "Availability zone."),
-        "SecurityGroupIds": Property("list", "Further security groups, by name or id."),
+        "SecurityGroupIds": Property("list", "Names or ids of additional security groups."),
         "NetworkInterfaces": Property(
             "list",
-            "Ports: their ids, or maps with NetworkInterfaceId and DeviceIndex.",
+            "Network interfaces: ids of ports, or maps with NetworkInterfaceId and DeviceIndex.",
             update_allowed=True,
         ),
         "SubnetId": Property(
             "string",
-            "Name or id of the subnet on which the server gets a port, where it has no NetworkInterfaces.",
+            "Name or id of the subnet for the server's port; without effect with NetworkInterfaces.",
             update_allowed=True,
             names="neutron.subnet",
         ),
         "Tags": pairs("Metadata of the server.", update_allowed=True),
         "Volumes": Property(
             "list",
-            "Volumes that the server has from its start.",
+            "Volumes to attach when the server is created.",
             default=[],
-            schema=Property("map", "A volume.", schema=_VOLUME),
+            schema=Property("map", "Volume attachment.", schema=_VOLUME),
         ),
     }
     attributes_schema = {
         ZONE: Attribute("Availability zone.", "string"),
-        **{name: Attribute("First address of the server.", "string", volatile=True) for name in ADDRESSES},
+        **{name: Attribute("First IP address of the server.", "string", volatile=True) for name in ADDRESSES},
     }
     translation = {
         "image": "ImageId",

@@ -19,7 +19,7 @@ class Flavor(DeclaredType):
     """A size of servers; for administrators.  Its id is known before, so it is found by that."""
 
     support_status = SupportStatus(version="2014.2")
-    description = "A size of servers. By default administrators alone may create it."
+    description = "A flavor: the CPUs, memory and disks of servers; for administrators by default."
     service = "compute"
     path = "/flavors"
     list_path = "/flavors/detail"
@@ -36,26 +36,32 @@ class Flavor(DeclaredType):
     properties_schema = {
         "tenants": Property(
             "list",
-            "Names or ids of the projects that may use it.",
+            "Names or ids of the projects that have access to the flavor.",
             default=[],
             update_allowed=True,
-            schema=Property("string", "A project.", constraints=(Custom(check_name="keystone.project"),)),
+            schema=Property(
+                "string", "Name or id of a project.", constraints=(Custom(check_name="keystone.project"),)
+            ),
         ),
-        "ram": Property("integer", "Memory in MiB.", required=True),
-        "vcpus": Property("integer", "Virtual processors.", required=True),
-        "disk": Property("integer", "Root disk in GiB; 0: that of the image.", default=0),
-        "swap": Property("integer", "Swap space in MiB.", default=0),
-        "ephemeral": Property("integer", "Second disk in GiB.", default=0),
-        "rxtx_factor": Property("number", "Factor for the network's bandwidth.", default=1.0),
-        "extra_specs": Property("map", "Its extra specs.", update_allowed=True),
-        "name": Property("string", "Name; none: made of the stack's and the resource's."),
-        "flavorid": Property("string", "Its id; none: one is chosen."),
-        "is_public": Property("boolean", "All projects may use it.", default=True),
+        "ram": Property("integer", "Memory, in MiB.", required=True),
+        "vcpus": Property("integer", "Number of virtual CPUs.", required=True),
+        "disk": Property("integer", "Root disk size, in GiB; 0: the size of the image.", default=0),
+        "swap": Property("integer", "Swap disk size, in MiB.", default=0),
+        "ephemeral": Property("integer", "Ephemeral disk size, in GiB.", default=0),
+        "rxtx_factor": Property(
+            "number", "Network bandwidth factor (RX/TX), relative to that of the network.", default=1.0
+        ),
+        "extra_specs": Property("map", "Extra specs.", update_allowed=True),
+        "name": Property(
+            "string", "Name; if omitted, generated from the names of the stack and the resource."
+        ),
+        "flavorid": Property("string", "Id of the flavor; if omitted, generated."),
+        "is_public": Property("boolean", "Public access: true gives all projects access.", default=True),
     }
     attributes_schema = {
-        "is_public": Attribute("All projects may use it.", "boolean"),
-        "extra_specs": Attribute("Its extra specs.", "map"),
-        "show": Attribute("All that the service reports of it.", "map"),
+        "is_public": Attribute("Public access: true gives all projects access.", "boolean"),
+        "extra_specs": Attribute("Extra specs.", "map"),
+        "show": Attribute("All fields, as the service's API returns them.", "map"),
     }
     attribute_fields = {"is_public": "os-flavor-access:is_public"}
 

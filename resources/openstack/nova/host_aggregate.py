@@ -19,24 +19,30 @@ class HostAggregate(ComparedType):
     """Hosts that belong together, by metadata or as an availability zone; for administrators."""
 
     support_status = SupportStatus(version="6.0.0")
-    description = "Hosts that belong together, by metadata or as an availability zone. For administrators."
+    description = (
+        "A host aggregate: compute hosts with common metadata or an availability zone; for administrators."
+    )
     service = "compute"
     path = "/os-aggregates"
     item = "aggregate"
     identity = "the name, which one aggregate may have"
     apart = ("hosts", "metadata")
     properties_schema = {
-        "name": Property("string", "Its name.", required=True, update_allowed=True),
-        ZONE: Property("string", "Name of the availability zone that the hosts are.", update_allowed=True),
+        "name": Property("string", "Name of the aggregate.", required=True, update_allowed=True),
+        ZONE: Property(
+            "string", "Name of the availability zone that the aggregate defines.", update_allowed=True
+        ),
         "hosts": Property(
             "list",
-            "Names of the hosts.",
+            "Names of the compute hosts.",
             update_allowed=True,
-            schema=Property("string", "A host.", constraints=(Custom(check_name="nova.host"),)),
+            schema=Property(
+                "string", "Name of a compute host.", constraints=(Custom(check_name="nova.host"),)
+            ),
         ),
-        "metadata": Property("map", "Its metadata.", default={}, update_allowed=True),
+        "metadata": Property("map", "Metadata of the aggregate.", default={}, update_allowed=True),
     }
-    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+    attributes_schema = {"show": Attribute("All fields, as the service's API returns them.", "map")}
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it has hosts or metadata, which have calls of their own."""

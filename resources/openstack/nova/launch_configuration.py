@@ -30,7 +30,7 @@ class LaunchConfiguration(ResourceType):
     """A definition of servers.  It makes nothing; the groups that refer to it read it."""
 
     description = (
-        "What the servers of a group are launched with.\n\n"
+        "A launch configuration: the properties of the servers of a group.\\n\\n"
         "Each change replaces it, so that groups that refer to it change their servers."
     )
     support_status = OLD
@@ -40,12 +40,11 @@ class LaunchConfiguration(ResourceType):
     updated_when_redefined = True
     identity = "its name; it makes nothing outside"
     properties_schema = {
-        "ImageId": Property("string", "Image to boot from, by name or id.", constraints=(IMAGE,)),
-        "InstanceType": Property("string", "Flavor, by name or id.", constraints=(FLAVOR,)),
+        "ImageId": Property("string", "Name or id of the image to boot from.", constraints=(IMAGE,)),
+        "InstanceType": Property("string", "Name or id of the flavor.", constraints=(FLAVOR,)),
         "InstanceId": Property(
             "string",
-            "An existing server, by name or id, of which image, flavor, key and security groups are taken "
-            "where they are not given.",
+            "Name or id of an existing server: the default for image, flavor, key pair and security groups.",
             constraints=(SERVER,),
         ),
         **COMMON,

@@ -14,19 +14,19 @@ OLD = SupportStatus(version="2014.1")
 SERVER = Custom(check_name="nova.server")
 
 _EBS = {
-    "DeleteOnTermination": Property("boolean", "The volume is deleted with the server.", default=True),
+    "DeleteOnTermination": Property("boolean", "Deletion of the volume with the server.", default=True),
     "Iops": Property("number", "Without effect."),
     "SnapshotId": Property(
         "string",
-        "Snapshot to make a volume of, by name or id; it is needed.",
+        "Name or id of the snapshot that the volume is created from; required.",
         constraints=(Custom(check_name="cinder.snapshot"),),
     ),
-    "VolumeSize": Property("string", "Size of the volume, in GB; none: that of the snapshot."),
+    "VolumeSize": Property("string", "Size of the volume, in GB; if omitted, that of the snapshot."),
     "VolumeType": Property("string", "Without effect."),
 }
 _DEVICE = {
-    "DeviceName": Property("string", "Name of the device in the server, such as vdb.", required=True),
-    "Ebs": Property("map", "The volume; it is needed.", schema=_EBS),
+    "DeviceName": Property("string", "Device name in the server, such as vdb.", required=True),
+    "Ebs": Property("map", "Volume of the device; required.", schema=_EBS),
     "NoDevice": Property("map", "Without effect."),
     "VirtualName": Property("string", "Without effect."),
 }
@@ -35,15 +35,13 @@ _DEVICE = {
 IMAGE = Custom(check_name="glance.image")
 FLAVOR = Custom(check_name="nova.flavor")
 COMMON: Mapping[str, Property] = {
-    "KeyName": Property(
-        "string", "Name of the user's key pair.", constraints=(Custom(check_name="nova.keypair"),)
-    ),
-    "UserData": Property("string", "Script that heat-cfntools in the server run."),
-    "SecurityGroups": Property("list", "Security groups, by name or id."),
+    "KeyName": Property("string", "Name of the key pair.", constraints=(Custom(check_name="nova.keypair"),)),
+    "UserData": Property("string", "User data: a script, run by heat-cfntools in the server."),
+    "SecurityGroups": Property("list", "Names or ids of security groups."),
     "BlockDeviceMappings": Property(
         "list",
-        "Volumes that are made of snapshots.",
-        schema=Property("map", "A volume.", schema=_DEVICE),
+        "Block devices: volumes created from snapshots.",
+        schema=Property("map", "Block device.", schema=_DEVICE),
     ),
     "NovaSchedulerHints": pairs("Hints for the scheduler; a key may have several values."),
 }

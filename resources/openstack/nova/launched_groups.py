@@ -31,14 +31,20 @@ _DURATION = r"PT(\d{1,6}H)?(\d{1,6}M)?(\d{1,6}S)?"
 _SECONDS = {"H": 3600, "M": 60, "S": 1}
 _ROLLING = {
     "MinInstancesInService": Property(
-        "integer", "Servers that stay in service at any time.", default=0, constraints=(Range(minimum=0),)
+        "integer",
+        "Minimum number of servers in service during a rolling update.",
+        default=0,
+        constraints=(Range(minimum=0),),
     ),
     "MaxBatchSize": Property(
-        "integer", "Most servers that are changed at once.", default=1, constraints=(Range(minimum=1),)
+        "integer",
+        "Maximum number of servers that are changed at once.",
+        default=1,
+        constraints=(Range(minimum=1),),
     ),
     "PauseTime": Property(
         "string",
-        "Time between two batches, an hour at most.",
+        "Pause between two batches, as ISO 8601 duration, at most one hour.",
         default="PT0S",
         constraints=(
             AllowedPattern(
@@ -50,13 +56,15 @@ _ROLLING = {
 }
 _COMMON = {
     "AvailabilityZones": Property("list", "Without effect, as in Heat.", required=True),
-    "LoadBalancerNames": Property("list", "Refused, unless it is empty: no load balancer follows a group."),
+    "LoadBalancerNames": Property(
+        "list", "Load balancers; refused unless the list is empty, because no load balancer follows a group."
+    ),
     "Tags": pairs("Metadata of each server, beside the name of the group."),
 }
 
 
 def _policy(name: str) -> Mapping[str, Property]:
-    text = "How servers are changed when they get another launch configuration; without it they stay."
+    text = "Rolling update of the servers to a new launch configuration; if omitted, they keep the old one."
     return {name: Property("map", text, schema=_ROLLING)}
 
 
@@ -71,7 +79,7 @@ class LaunchedGroup(SizedGroup):
     identity = "its nested stack"
     own_attributes = frozenset({"show"})
     attributes_schema = {
-        LIST: Attribute("Addresses of the servers, separated by commas.", "string"),
+        LIST: Attribute("IP addresses of the servers, separated by commas.", "string"),
     }
 
     def validate(self, properties: JsonMap) -> None:
@@ -155,9 +163,9 @@ class InstanceGroup(LaunchedGroup):
     description = "Servers of one launch configuration.\n\nThey are the resources of a stack of their own."
     properties_schema = {
         CONFIGURATION: Property(
-            "string", "Reference of a launch configuration.", required=True, update_allowed=True
+            "string", "Reference of the launch configuration.", required=True, update_allowed=True
         ),
-        "Size": Property("integer", "Number of the servers.", required=True, update_allowed=True),
+        "Size": Property("integer", "Number of servers.", required=True, update_allowed=True),
         **_COMMON,
     }
     update_policy_schema = _policy("RollingUpdate")
@@ -178,27 +186,28 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
     """A number of servers that signals change."""
 
     description = (
-        "Servers of one launch configuration, as many as are needed.\n\n"
+        "An auto-scaling group: servers of one launch configuration.\\n\\n"
         "A ScalingPolicy that gets a signal makes more or fewer of them, within the bounds; the oldest "
         "go first."
     )
     properties_schema = {
-        CONFIGURATION: Property("string", "Reference of a launch configuration.", update_allowed=True),
+        CONFIGURATION: Property("string", "Reference of the launch configuration.", update_allowed=True),
         "InstanceId": Property(
             "string",
-            "An existing server, by name or id, like which all are launched; in place of a launch "
-            "configuration.",
+            "Name or id of an existing server as the model of all; alternative to the launch configuration.",
             constraints=(SERVER,),
         ),
-        "MaxSize": Property("integer", "Most servers.", required=True, update_allowed=True),
-        "MinSize": Property("integer", "Fewest servers.", required=True, update_allowed=True),
+        "MaxSize": Property("integer", "Maximum number of servers.", required=True, update_allowed=True),
+        "MinSize": Property("integer", "Minimum number of servers.", required=True, update_allowed=True),
         "Cooldown": Property(
-            "integer", "Seconds after a change in which no signal makes another one.", update_allowed=True
+            "integer",
+            "Cooldown after a change, in seconds: signals meanwhile have no effect.",
+            update_allowed=True,
         ),
-        "DesiredCapacity": Property("integer", "How many servers to begin with.", update_allowed=True),
+        "DesiredCapacity": Property("integer", "Initial number of servers.", update_allowed=True),
         "VPCZoneIdentifier": Property(
             "list",
-            "The subnet on which the servers are; exactly one.",
+            "Subnet of the servers; exactly one.",
             schema=Property("string", "Name or id of the subnet.", names="neutron.subnet"),
         ),
         **_COMMON,

@@ -11,24 +11,24 @@ class ComputeQuota(QuotaType):
     """
 
     support_status = SupportStatus(version="8.0.0")
-    description = "How many servers, cores and so on a project may have. For administrators."
+    description = "Nova quotas of a project: servers, cores, memory and so on; for administrators."
     service = "compute"
     path = "/os-quota-sets/{}"
     item = "quota_set"
     microversion = "2.1"
     properties_schema = limits(
-        cores="Virtual processors",
-        fixed_ips="Fixed addresses; newer services ignore it",
-        floating_ips="Floating IPs; newer services ignore it",
-        injected_file_content_bytes="Bytes of an injected file",
-        injected_file_path_bytes="Bytes of the path of an injected file",
-        injected_files="Injected files of a server",
-        instances="Servers",
-        key_pairs="Key pairs of a user",
-        metadata_items="Entries of a server's metadata",
-        ram="MiB of memory",
-        security_group_rules="Rules of security groups; newer services ignore it",
-        security_groups="Security groups; newer services ignore it",
-        server_group_members="Servers of a server group",
+        cores="Virtual CPUs",
+        fixed_ips="Fixed IPs; ignored since Nova left networks to Neutron",
+        floating_ips="Floating IPs; ignored since Nova left networks to Neutron",
+        injected_file_content_bytes="Size of an injected file, in bytes",
+        injected_file_path_bytes="Length of the path of an injected file, in bytes",
+        injected_files="Injected files per server",
+        instances="Servers (instances)",
+        key_pairs="Key pairs per user",
+        metadata_items="Metadata items per server",
+        ram="Memory of all servers, in MiB",
+        security_group_rules="Security group rules; ignored since Nova left networks to Neutron",
+        security_groups="Security groups; ignored since Nova left networks to Neutron",
+        server_group_members="Servers per server group",
         server_groups="Server groups",
     )

@@ -19,31 +19,33 @@ class ServerGroup(ComparedType):
     """
 
     support_status = SupportStatus(version="2014.2")
-    description = "A policy for where the servers of a group run: on one host, or each on another."
+    description = "A server group: an affinity or anti-affinity policy for the hosts of its servers."
     service = "compute"
     path = "/os-server-groups"
     item = "server_group"
     identity = "the name; which groups had it before is stored first"
     properties_schema = {
-        "name": Property("string", "Name; none: made of the stack's and the resource's."),
+        "name": Property(
+            "string", "Name; if omitted, generated from the names of the stack and the resource."
+        ),
         "policies": Property(
             "list",
-            "Its policy: a list of one.",
+            "Scheduling policy, as a list with one item.",
             default=["anti-affinity"],
             constraints=(POLICIES,),
-            schema=Property("string", "A policy."),
+            schema=Property("string", "Scheduling policy."),
         ),
         "rules": Property(
             "map",
-            "Rules for the policy.",
+            "Rules of the policy.",
             schema={
                 "max_server_per_host": Property(
-                    "number", "Servers of the group that may run on one host, for anti-affinity."
+                    "number", "Maximum number of the group's servers on one host, with anti-affinity."
                 ),
             },
         ),
     }
-    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+    attributes_schema = {"show": Attribute("All fields, as the service's API returns them.", "map")}
 
     def validate(self, properties: JsonMap) -> None:
         """Check that there is one policy, and that rules fit it."""
