@@ -18,10 +18,10 @@ class Ec2Volume(TranslatedType):
     identity = "the entry ``stoker`` of its metadata"
     properties_schema = {
         "AvailabilityZone": Property("string", "Availability zone.", required=True, immutable=True),
-        "Size": Property("integer", "Size in GiB.", immutable=True, constraints=(Range(minimum=1),)),
+        "Size": Property("integer", "Size, in GiB.", immutable=True, constraints=(Range(minimum=1),)),
         "SnapshotId": Property(
             "string",
-            "Name or id of the backup that it begins with.",
+            "Name or id of the backup that the volume is restored from.",
             immutable=True,
             constraints=(Custom(check_name="cinder.backup"),),
         ),
@@ -64,7 +64,7 @@ class Ec2VolumeAttachment(TranslatedType):
         ),
         "Device": Property(
             "string",
-            "Name of the device in the server; some hypervisors ignore it.",
+            "Device name in the server; some hypervisors ignore it.",
             required=True,
             immutable=True,
             constraints=(AllowedPattern(pattern="/dev/vd[b-z]"),),

@@ -19,7 +19,7 @@ class EncryptedVolumeType(AttachedType):
     """The encryption of the volumes of a type, whose id is the physical id, as in Heat."""
 
     support_status = SupportStatus(version="5.0.0")
-    description = "How the volumes of a type are encrypted. For administrators."
+    description = "The encryption of the volumes of a type; for administrators."
     service = "block-storage"
     path = "/types"
     item = "encryption"
@@ -32,17 +32,20 @@ class EncryptedVolumeType(AttachedType):
             required=True,
             constraints=(Custom(check_name="cinder.vtype"),),
         ),
-        "provider": Property("string", "What encrypts, such as luks.", required=True, update_allowed=True),
+        "provider": Property(
+            "string", "Encryption provider, such as luks.", required=True, update_allowed=True
+        ),
         "cipher": Property(
             "string",
-            "The cipher.",
+            "Encryption algorithm and mode.",
             update_allowed=True,
             constraints=(AllowedValues(values=("aes-xts-plain64", "aes-cbc-essiv")),),
         ),
-        "key_size": Property("integer", "Bits of the key.", update_allowed=True),
+        "key_size": Property("integer", "Key size, in bits.", update_allowed=True),
         "control_location": Property(
             "string",
-            "Where it encrypts: at the server or at the storage.",
+            "Location of the encryption: at the compute host (front-end) or in the storage back end "
+            "(back-end).",
             default="front-end",
             update_allowed=True,
             constraints=(AllowedValues(values=("front-end", "back-end")),),

@@ -18,24 +18,26 @@ from ..service import RemoteNotFound, Service, service_of
 PATH = "/qos-specs"
 CONSUMER = "consumer"
 """The entry of the specs that says who applies them; it changes, and is never removed."""
-SHOW = Attribute("All that the service reports of it.", "map")
+SHOW = Attribute("All fields, as the service's API returns them.", "map")
 
 
 class QoSSpecs(ComparedType):
     """Limits for volumes, by the names that the storage or the hypervisor knows."""
 
     support_status = SupportStatus(version="7.0.0")
-    description = "Limits for volumes of the types that are associated with them. For administrators."
+    description = "QoS specs: performance limits for the volumes of associated types; for administrators."
     service = "block-storage"
     path = PATH
     item = "qos_specs"
     items = "qos_specs"
     identity = "the name, which one set of specs may have"
     properties_schema = {
-        "name": Property("string", "Name; none: made of the stack's and the resource's."),
+        "name": Property(
+            "string", "Name; if omitted, generated from the names of the stack and the resource."
+        ),
         "specs": Property(
             "map",
-            "The limits, by name; ``consumer`` says who applies them.",
+            "QoS specs by name; ``consumer`` is front-end (compute host), back-end (storage) or both.",
             required=True,
             update_allowed=True,
         ),
@@ -80,14 +82,14 @@ class QoSAssociation(ResourceType):
     """
 
     support_status = SupportStatus(version="8.0.0")
-    description = "The association of volume types with limits. For administrators."
+    description = "The association of volume types with QoS specs; for administrators."
     service = "block-storage"
     uses_credentials = True
     identity = "what it associates; which associations were there before is stored first"
     properties_schema = {
         "qos_specs": Property(
             "string",
-            "Name or id of the limits.",
+            "Name or id of the QoS specs.",
             required=True,
             constraints=(Custom(check_name="cinder.qos_specs"),),
         ),
@@ -96,7 +98,9 @@ class QoSAssociation(ResourceType):
             "Names or ids of the volume types.",
             required=True,
             update_allowed=True,
-            schema=Property("string", "A volume type.", constraints=(Custom(check_name="cinder.vtype"),)),
+            schema=Property(
+                "string", "Name or id of a volume type.", constraints=(Custom(check_name="cinder.vtype"),)
+            ),
         ),
     }
     attributes_schema = {"show": SHOW}

@@ -11,16 +11,16 @@ class VolumeQuota(QuotaType):
     """The number and the size of a project's volumes, snapshots and backups; for administrators."""
 
     support_status = SupportStatus(version="7.0.0")
-    description = "How many volumes, snapshots and backups a project may have. For administrators."
+    description = "Cinder quotas of a project: volumes, snapshots, backups and so on; for administrators."
     service = "block-storage"
     path = "/os-quota-sets/{}"
     item = "quota_set"
     properties_schema = limits(
-        gigabytes="GiB of volumes and snapshots",
+        gigabytes="Size of all volumes and snapshots, in GiB",
         volumes="Volumes",
-        snapshots="Snapshots of volumes",
-        backups="Backups of volumes",
-        backup_gigabytes="GiB of backups",
+        snapshots="Snapshots",
+        backups="Backups",
+        backup_gigabytes="Size of all backups, in GiB",
     )
 
     def check_limits(self, project: str, values: JsonMap, service: Service) -> None:

@@ -33,9 +33,9 @@ ADMINISTRATIVE = (MARK_NAME, "readonly", "attached_mode")
 
 
 class Volume(VolumeBackups, DeclaredType):
-    """A volume, which servers can have as a disk."""
+    """A volume: a block device for servers."""
 
-    description = "A volume, which servers can have as a disk."
+    description = "A volume: a block device for servers."
     service = "block-storage"
     path = "/volumes"
     item = "volume"

@@ -22,7 +22,7 @@ VOLUMES = Poller("/volumes/detail", "volumes", lambda _: ({},))
 class VolumeAttachment(AttachedType):
     """A volume as a disk of a server; the two are its identity, and the volume's id is the physical id."""
 
-    description = "Attaches a volume to a server, as a disk."
+    description = "The attachment of a volume to a server."
     service = "compute"
     identity = "the server and the volume"
     other = "serverId"
@@ -42,7 +42,7 @@ class VolumeAttachment(AttachedType):
         ),
         "mountpoint": Property(
             "string",
-            "Name of the device, such as /dev/vdb; the hypervisor may choose another.",
+            "Device name, such as /dev/vdb; the hypervisor may choose another.",
             update_allowed=True,
         ),
     }

@@ -25,7 +25,7 @@ class VolumeType(DeclaredType):
     """A kind of volume; for administrators."""
 
     support_status = SupportStatus(version="2015.1")
-    description = "A kind of volume. By default administrators alone may create it."
+    description = "A volume type; for administrators by default."
     service = "block-storage"
     path = "/types"
     list_parameters = {"is_public": "None"}
@@ -34,19 +34,23 @@ class VolumeType(DeclaredType):
     renamed = {"is_public": "os-volume-type-access:is_public", "metadata": "extra_specs"}
     apart = ("projects",)
     properties_schema = {
-        "name": Property("string", "Its name.", required=True, update_allowed=True),
-        "metadata": Property("map", "Its extra specs.", update_allowed=True),
-        "is_public": Property("boolean", "All projects may use it.", default=True, update_allowed=True),
-        "description": Property("string", "Its description.", update_allowed=True),
+        "name": Property("string", "Name of the volume type.", required=True, update_allowed=True),
+        "metadata": Property("map", "Extra specs.", update_allowed=True),
+        "is_public": Property(
+            "boolean", "Public access: true gives all projects access.", default=True, update_allowed=True
+        ),
+        "description": Property("string", "Description.", update_allowed=True),
         "projects": Property(
             "list",
-            "Names or ids of the projects that may use it.",
+            "Names or ids of the projects that have access to the volume type.",
             default=[],
             update_allowed=True,
-            schema=Property("string", "A project.", constraints=(Custom(check_name="keystone.project"),)),
+            schema=Property(
+                "string", "Name or id of a project.", constraints=(Custom(check_name="keystone.project"),)
+            ),
         ),
     }
-    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+    attributes_schema = {"show": Attribute("All fields, as the service's API returns them.", "map")}
 
     def validate(self, properties: JsonMap) -> None:
         """Check that projects are named for a type only that is not public."""
