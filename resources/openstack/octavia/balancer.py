@@ -26,7 +26,7 @@ class LoadBalancer(BalancerPart):
     """An address whose connections go to the members of pools."""
 
     support_status = SINCE
-    description = "An address whose connections are spread over servers."
+    description = "A load balancer with a virtual IP address."
     path = "/lbaas/loadbalancers"
     item = "loadbalancer"
     references = {
@@ -37,41 +37,43 @@ class LoadBalancer(BalancerPart):
     properties_schema = {
         "description": DESCRIPTION,
         "name": NAME,
-        "provider": Property("string", "The provider that makes it; none: the service's own choice."),
+        "provider": Property("string", "Provider driver; if omitted, the service's default."),
         "vip_address": Property(
-            "string", "Its address; none: the network service chooses.", constraints=(ADDRESS,)
+            "string",
+            "Virtual IP address (VIP); if omitted, allocated from the subnet.",
+            constraints=(ADDRESS,),
         ),
         "vip_subnet": Property(
             "string",
-            "Name or id of the subnet that its address is of.",
+            "Name or id of the subnet of the VIP.",
             required=True,
             constraints=(SUBNET,),
         ),
         "admin_state_up": ENABLED,
         "tenant_id": Property(
             "string",
-            "Project that owns it; only administrators may name another than their own.",
+            "Id of the owning project; another than one's own is for administrators only.",
             constraints=(Custom(check_name="keystone.project"),),
         ),
         "flavor": Property(
             "string",
-            "Name or id of its flavor.",
+            "Name or id of the load balancer flavor.",
             constraints=(Custom(check_name="octavia.flavor"),),
             support_status=SupportStatus(version="14.0.0"),
         ),
         "availability_zone": Property(
             "string",
-            "Its availability zone.",
+            "Name of the availability zone.",
             constraints=(Custom(check_name="octavia.availabilityzone"),),
             support_status=SupportStatus(version="17.0.0"),
         ),
     }
     attributes_schema = {
-        "vip_address": Attribute("Its address.", "string"),
-        "vip_port_id": Attribute("Id of the port that has the address.", "string"),
-        "vip_subnet_id": Attribute("Id of the subnet that the address is of.", "string"),
-        "pools": Attribute("Ids of its pools.", "list", volatile=True),
-        "flavor_id": Attribute("Id of its flavor.", "string"),
+        "vip_address": Attribute("Virtual IP address (VIP).", "string"),
+        "vip_port_id": Attribute("Id of the VIP's port.", "string"),
+        "vip_subnet_id": Attribute("Id of the VIP's subnet.", "string"),
+        "pools": Attribute("Ids of the pools.", "list", volatile=True),
+        "flavor_id": Attribute("Id of the flavor.", "string"),
         "show": SHOW,
     }
 
@@ -80,7 +82,7 @@ class Listener(BalancerPart):
     """A port of a balancer, and the protocol that it speaks there."""
 
     support_status = SINCE
-    description = "A port of a load balancer that takes connections."
+    description = "A listener: a port and protocol on which a load balancer accepts connections."
     path = "/lbaas/listeners"
     item = "listener"
     references = {
@@ -89,14 +91,19 @@ class Listener(BalancerPart):
     }
     renamed = {"tenant_id": "project_id"}
     properties_schema = {
-        "protocol_port": Property("integer", "The port.", required=True, constraints=(PORT,)),
-        "protocol": Property("string", "The protocol.", required=True, constraints=(PROTOCOLS,)),
+        "protocol_port": Property(
+            "integer",
+            "Port number that the listener accepts connections on.",
+            required=True,
+            constraints=(PORT,),
+        ),
+        "protocol": Property("string", "Protocol of the listener.", required=True, constraints=(PROTOCOLS,)),
         "loadbalancer": Property(
             "string", "Name or id of the load balancer.", required=True, constraints=(BALANCER,)
         ),
         "default_pool": Property(
             "string",
-            "Name or id of the pool that gets what no policy sends elsewhere.",
+            "Name or id of the default pool, for requests that no L7 policy redirects.",
             update_allowed=True,
             constraints=(POOL,),
         ),
@@ -105,15 +112,17 @@ class Listener(BalancerPart):
         "description": DESCRIPTION,
         "default_tls_container_ref": Property(
             "string",
-            "Address of the certificate with its key at the key manager, for TERMINATED_HTTPS.",
+            "Key manager reference of the certificate and key, for TERMINATED_HTTPS.",
             update_allowed=True,
         ),
         "sni_container_refs": Property(
-            "list", "Addresses of further certificates, chosen by the name of the host.", update_allowed=True
+            "list",
+            "Key manager references of the certificates for server name indication (SNI).",
+            update_allowed=True,
         ),
         "connection_limit": Property(
             "integer",
-            "Connections at the same time; -1: any number.",
+            "Maximum number of concurrent connections; -1: unlimited.",
             default=-1,
             update_allowed=True,
             constraints=(Range(minimum=-1),),
@@ -121,14 +130,14 @@ class Listener(BalancerPart):
         "tenant_id": OWNER,
         "allowed_cidrs": Property(
             "list",
-            "Networks from which connections are taken; none: from anywhere.",
+            "Networks that may connect; if omitted, all.",
             update_allowed=True,
-            schema=Property("string", "A network.", constraints=(Custom(check_name="net_cidr"),)),
+            schema=Property("string", "Network, as CIDR.", constraints=(Custom(check_name="net_cidr"),)),
             support_status=SupportStatus(version="14.0.0"),
         ),
     }
     attributes_schema = {
-        "loadbalancers": Attribute("Id of the load balancer, in a list.", "list"),
+        "loadbalancers": Attribute("Id of the load balancer, as a list.", "list"),
         "default_pool_id": Attribute("Id of the default pool.", "string", volatile=True),
         "show": SHOW,
     }

@@ -28,21 +28,26 @@ EMPTY_ATTRIBUTES = (
     "SourceSecurityGroup.OwnerAlias",
 )
 _LISTENER = {
-    "InstancePort": Property("integer", "Port of the servers.", required=True),
-    "LoadBalancerPort": Property("integer", "Port of the load balancer.", required=True),
+    "InstancePort": Property("integer", "Port number of the servers.", required=True),
+    "LoadBalancerPort": Property("integer", "Port number of the load balancer.", required=True),
     "Protocol": Property(
-        "string", "What is balanced.", required=True, constraints=(AllowedValues(values=("TCP", "HTTP")),)
+        "string",
+        "Protocol of the listener.",
+        required=True,
+        constraints=(AllowedValues(values=("TCP", "HTTP")),),
     ),
     "SSLCertificateId": Property("string", WITHOUT_EFFECT),
     "PolicyNames": Property("list", WITHOUT_EFFECT),
 }
 _CHECK = {
     "HealthyThreshold": Property("integer", WITHOUT_EFFECT, required=True),
-    "Interval": Property("integer", "Seconds between two checks.", required=True),
-    "Target": Property("string", "What is asked: HTTP:80/path, TCP:22 or the like.", required=True),
-    "Timeout": Property("integer", "Seconds for an answer.", required=True),
+    "Interval": Property("integer", "Interval between two health checks, in seconds.", required=True),
+    "Target": Property(
+        "string", "Target of the health check, such as HTTP:80/path or TCP:22.", required=True
+    ),
+    "Timeout": Property("integer", "Timeout of a health check, in seconds.", required=True),
     "UnhealthyThreshold": Property(
-        "integer", "Checks that fail until a server gets nothing more.", required=True
+        "integer", "Number of failed checks after which a server is unhealthy.", required=True
     ),
 }
 
@@ -50,26 +55,28 @@ _CHECK = {
 class ElasticLoadBalancer(NestedType):
     """A load balancer with a listener, a pool and its members for each entry of `Listeners`."""
 
-    description = "A load balancer of Octavia's, under the names of CloudFormation."
+    description = "A load balancer, under the names of CloudFormation."
     service = "load-balancer"
     uses_credentials = True
     identity = "its nested stack"
     properties_schema = {
         "AvailabilityZones": Property("list", WITHOUT_EFFECT, required=True),
-        "HealthCheck": Property("map", "How servers are checked.", schema=_CHECK),
+        "HealthCheck": Property("map", "Health check of the servers.", schema=_CHECK),
         "Instances": Property("list", "Ids of the servers.", update_allowed=True),
         "Listeners": Property(
             "list",
-            "The ports.",
+            "Listeners.",
             required=True,
-            schema=Property("map", "A port.", schema=_LISTENER),
+            schema=Property("map", "Listener.", schema=_LISTENER),
         ),
         "SecurityGroups": Property(
-            "list", "Without effect: Octavia opens the ports of its listeners.", update_allowed=True
+            "list",
+            "Security groups; without effect, because Octavia opens the listeners' ports.",
+            update_allowed=True,
         ),
     }
     attributes_schema = {
-        "DNSName": Attribute("Address of the load balancer.", "string"),
+        "DNSName": Attribute("Virtual IP address of the load balancer.", "string"),
         **dict.fromkeys(EMPTY_ATTRIBUTES, EMPTY),
     }
 

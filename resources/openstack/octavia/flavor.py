@@ -8,7 +8,7 @@ from ..compared import ComparedType
 from .base import OctaviaType
 from .schema import DESCRIPTION, NAME, SHOW
 
-ENABLED = Property("boolean", "New load balancers may use it.", default=True, update_allowed=True)
+ENABLED = Property("boolean", "Availability to new load balancers.", default=True, update_allowed=True)
 JSON = Custom(check_name="json_string")
 
 
@@ -27,7 +27,7 @@ def _profile(data: str, description: str) -> dict[str, Property]:
     return {
         "name": NAME,
         data: Property("string", description, required=True, update_allowed=True, constraints=(JSON,)),
-        "provider_name": Property("string", "Name of the provider.", update_allowed=True),
+        "provider_name": Property("string", "Name of the provider driver.", update_allowed=True),
     }
 
 
@@ -35,21 +35,23 @@ class FlavorProfile(_Profile):
     """The meaning of a flavor to the provider of load balancers."""
 
     support_status = SupportStatus(version="14.0.0")
-    description = "What a flavor of load balancers means to their provider. For administrators."
+    description = "A flavor profile: provider settings for load balancer flavors; for administrators."
     path = "/lbaas/flavorprofiles"
     item = "flavorprofile"
-    properties_schema = _profile("flavor_data", "What the provider makes, as JSON in a string.")
+    properties_schema = _profile("flavor_data", "Flavor data for the provider driver, as JSON text.")
 
 
 class AvailabilityZoneProfile(_Profile):
     """The meaning of an availability zone to the provider of load balancers."""
 
     support_status = SupportStatus(version="24.0.0")
-    description = "What an availability zone means to the provider of load balancers. For administrators."
+    description = (
+        "An availability zone profile: provider settings for availability zones; for administrators."
+    )
     path = "/lbaas/availabilityzoneprofiles"
     item = "availability_zone_profile"
     properties_schema = _profile(
-        "availability_zone_data", "Where the provider makes it, as JSON in a string."
+        "availability_zone_data", "Availability zone data for the provider driver, as JSON text."
     )
 
 
@@ -57,7 +59,7 @@ class BalancerFlavor(ComparedType, OctaviaType):
     """A kind of load balancers."""
 
     support_status = SupportStatus(version="14.0.0")
-    description = "A kind of load balancers. By default administrators alone may create it."
+    description = "A load balancer flavor; for administrators by default."
     path = "/lbaas/flavors"
     item = "flavor"
     identity = "the name, which one flavor may have"
@@ -68,19 +70,19 @@ class BalancerFlavor(ComparedType, OctaviaType):
         "name": NAME,
         "flavor_profile": Property(
             "string",
-            "Name or id of its profile.",
+            "Name or id of the flavor profile.",
             required=True,
             constraints=(Custom(check_name="octavia.flavorprofile"),),
         ),
     }
-    attributes_schema = {"flavor_profile_id": Attribute("Id of its profile.", "string"), "show": SHOW}
+    attributes_schema = {"flavor_profile_id": Attribute("Id of the flavor profile.", "string"), "show": SHOW}
 
 
 class AvailabilityZone(ComparedType, OctaviaType):
     """A place for load balancers; its name is its id."""
 
     support_status = SupportStatus(version="24.0.0")
-    description = "A place for load balancers. By default administrators alone may create it."
+    description = "An availability zone of load balancers; for administrators by default."
     path = "/lbaas/availabilityzones"
     item = "availability_zone"
     identity = "the name, which is its id"
@@ -92,13 +94,13 @@ class AvailabilityZone(ComparedType, OctaviaType):
         "name": NAME,
         "availability_zone_profile": Property(
             "string",
-            "Name or id of its profile.",
+            "Name or id of the availability zone profile.",
             required=True,
             constraints=(Custom(check_name="octavia.availabilityzoneprofile"),),
         ),
     }
     attributes_schema = {
-        "availability_zone_profile_id": Attribute("Id of its profile.", "string"),
+        "availability_zone_profile_id": Attribute("Id of the availability zone profile.", "string"),
         "show": SHOW,
     }
 

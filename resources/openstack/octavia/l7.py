@@ -21,7 +21,7 @@ class L7Policy(BalancerPart):
     """The treatment of those requests to a listener that fit all rules of the policy."""
 
     support_status = SINCE
-    description = "What a listener does with the requests that fit all rules of the policy."
+    description = "An L7 policy: the action of a listener for requests that match all rules of the policy."
     path = "/lbaas/l7policies"
     item = "l7policy"
     items = "l7policies"
@@ -31,33 +31,31 @@ class L7Policy(BalancerPart):
     }
     properties_schema = {
         "name": NAME,
-        "description": Property("string", "Its description.", update_allowed=True),
+        "description": Property("string", "Description of the policy.", update_allowed=True),
         "admin_state_up": ENABLED,
         "action": Property(
             "string",
-            "What is done with such a request.",
+            "Action for requests that match the policy.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues(values=("REJECT", "REDIRECT_TO_POOL", "REDIRECT_TO_URL")),),
         ),
         "redirect_pool": Property(
             "string",
-            "Name or id of the pool that gets it, for REDIRECT_TO_POOL.",
+            "Name or id of the pool, for REDIRECT_TO_POOL.",
             update_allowed=True,
             constraints=(POOL,),
         ),
-        "redirect_url": Property(
-            "string", "Address that the client is sent to, for REDIRECT_TO_URL.", update_allowed=True
-        ),
+        "redirect_url": Property("string", "URL, for REDIRECT_TO_URL.", update_allowed=True),
         "position": Property(
             "number",
-            "Its place among the listener's policies, from 1; none: the last.",
+            "Position in the listener's list of policies, from 1; if omitted, the last.",
             update_allowed=True,
             constraints=(Range(minimum=1),),
         ),
         "listener": Property("string", "Name or id of the listener.", required=True, constraints=(LISTENER,)),
     }
-    attributes_schema = {"rules": Attribute("Ids of its rules.", "list", volatile=True), "show": SHOW}
+    attributes_schema = {"rules": Attribute("Ids of the rules.", "list", volatile=True), "show": SHOW}
 
     def validate(self, properties: JsonMap) -> None:
         """Check that it says where requests go, as far as the action sends them anywhere."""
@@ -94,7 +92,7 @@ class L7Rule(PartType, BalancerPart):
     """A condition of a policy."""
 
     support_status = SINCE
-    description = "A condition that requests have to fit for a policy."
+    description = "An L7 rule: a condition on the requests of an L7 policy."
     path = "/lbaas/l7policies/{}/rules"
     item = "rule"
     whole = "l7policy"
@@ -104,20 +102,20 @@ class L7Rule(PartType, BalancerPart):
         "admin_state_up": ENABLED,
         "l7policy": Property(
             "string",
-            "Name or id of the policy.",
+            "Name or id of the L7 policy.",
             required=True,
             constraints=(Custom(check_name="octavia.l7policy"),),
         ),
         "type": Property(
             "string",
-            "The part of a request that is compared.",
+            "Type of the rule: the part of the request that is compared.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues(values=("HOST_NAME", "PATH", "FILE_TYPE", "HEADER", "COOKIE")),),
         ),
         "compare_type": Property(
             "string",
-            "How it is compared.",
+            "Comparison type.",
             required=True,
             update_allowed=True,
             constraints=(
@@ -125,10 +123,13 @@ class L7Rule(PartType, BalancerPart):
             ),
         ),
         "invert": Property(
-            "boolean", "Requests that do not compare so fit.", default=False, update_allowed=True
+            "boolean",
+            "Inversion: true matches requests that do not match the comparison.",
+            default=False,
+            update_allowed=True,
         ),
-        "key": Property("string", "Name of the header or the cookie.", update_allowed=True),
-        "value": Property("string", "The value that is compared.", required=True, update_allowed=True),
+        "key": Property("string", "Name of the header or the cookie to compare.", update_allowed=True),
+        "value": Property("string", "Value to compare with.", required=True, update_allowed=True),
     }
     attributes_schema = {"show": SHOW}
 

@@ -32,11 +32,11 @@ ALGORITHMS = AllowedValues(values=("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_I
 PERSISTENCE = {
     "type": Property(
         "string",
-        "By what clients are recognized.",
+        "Session persistence method.",
         required=True,
         constraints=(AllowedValues(values=("SOURCE_IP", "HTTP_COOKIE", "APP_COOKIE")),),
     ),
-    "cookie_name": Property("string", "Name of the cookie, for APP_COOKIE."),
+    "cookie_name": Property("string", "Cookie name, for APP_COOKIE."),
 }
 
 
@@ -44,7 +44,7 @@ class Pool(BalancerPart):
     """Members that share the connections of a listener, or of several."""
 
     support_status = SINCE
-    description = "Members that share the connections of a listener."
+    description = "A pool: members that share the connections of a listener."
     path = "/lbaas/pools"
     item = "pool"
     references = {
@@ -56,37 +56,39 @@ class Pool(BalancerPart):
         "description": DESCRIPTION,
         "session_persistence": Property(
             "map",
-            "How a client gets the same member again; none: it need not.",
+            "Session persistence.",
             update_allowed=True,
             schema=PERSISTENCE,
         ),
         "name": NAME,
         "lb_algorithm": Property(
             "string",
-            "How members are chosen.",
+            "Load balancing algorithm.",
             required=True,
             update_allowed=True,
             constraints=(ALGORITHMS,),
         ),
         "loadbalancer": Property(
             "string",
-            "Name or id of the load balancer; either this or listener.",
+            "Name or id of the load balancer; alternative to listener.",
             constraints=(BALANCER,),
         ),
         "listener": Property(
             "string",
-            "Name or id of the listener whose default pool it is; either this or loadbalancer.",
+            "Name or id of the listener that gets the pool as its default; alternative to loadbalancer.",
             constraints=(LISTENER,),
         ),
         "protocol": Property("string", "Protocol of the members.", required=True, constraints=(PROTOCOLS,)),
         "tls_enabled": Property(
-            "boolean", "The connections to members are encrypted.", default=False, update_allowed=True
+            "boolean", "TLS encryption of the connections to members.", default=False, update_allowed=True
         ),
     }
     attributes_schema = {
-        "healthmonitor_id": Attribute("Id of its health monitor.", "string", volatile=True),
-        "listeners": Attribute("Ids of the listeners whose default pool it is.", "string", volatile=True),
-        "members": Attribute("Ids of its members.", "list", volatile=True),
+        "healthmonitor_id": Attribute("Id of the health monitor.", "string", volatile=True),
+        "listeners": Attribute(
+            "Ids of the listeners that have the pool as their default.", "string", volatile=True
+        ),
+        "members": Attribute("Ids of the members.", "list", volatile=True),
         "show": SHOW,
     }
 
@@ -130,7 +132,7 @@ class PoolMember(PartType, BalancerPart):
     """An address and a port that get connections of a pool."""
 
     support_status = SINCE
-    description = "A member of a pool: an address and a port that get connections."
+    description = "A member of a pool: the address and port of a back-end server."
     path = "/lbaas/pools/{}/members"
     item = "member"
     whole = "pool"
@@ -139,17 +141,19 @@ class PoolMember(PartType, BalancerPart):
     apart = ("pool",)
     properties_schema = {
         "pool": Property("string", "Name or id of the pool.", required=True, constraints=(POOL,)),
-        "address": Property("string", "The address.", required=True, constraints=(ADDRESS,)),
-        "protocol_port": Property("integer", "The port.", required=True, constraints=(PORT,)),
+        "address": Property("string", "IP address of the member.", required=True, constraints=(ADDRESS,)),
+        "protocol_port": Property(
+            "integer", "Port number of the member.", required=True, constraints=(PORT,)
+        ),
         "monitor_address": Property(
-            "string", "Address that the health monitor asks; none: the member's.", constraints=(ADDRESS,)
+            "string", "IP address for health checks; if omitted, that of the member.", constraints=(ADDRESS,)
         ),
         "monitor_port": Property(
-            "integer", "Port that the health monitor asks; none: the member's.", constraints=(PORT,)
+            "integer", "Port number for health checks; if omitted, that of the member.", constraints=(PORT,)
         ),
         "weight": Property(
             "integer",
-            "Its share of the connections in relation to the other members; 0: none.",
+            "Weight: share of the connections relative to the other members; 0: no new connections.",
             default=1,
             update_allowed=True,
             constraints=(Range(minimum=0, maximum=256),),
@@ -157,10 +161,10 @@ class PoolMember(PartType, BalancerPart):
         "admin_state_up": ENABLED,
         "subnet": Property(
             "string",
-            "Name or id of the subnet in which it is reached; none: that of the load balancer.",
+            "Name or id of the subnet that the member is reachable on; if omitted, the VIP's.",
             constraints=(SUBNET,),
         ),
-        "tags": Property("list", "Its tags.", update_allowed=True),
+        "tags": Property("list", "Tags.", update_allowed=True),
     }
     attributes_schema = {"show": SHOW}
 
@@ -186,7 +190,7 @@ class HealthMonitor(BalancerPart):
     """Questions that find out which members of a pool answer."""
 
     support_status = SINCE
-    description = "What finds out which members of a pool answer."
+    description = "A health monitor: the health checks of the members of a pool."
     path = "/lbaas/healthmonitors"
     item = "healthmonitor"
     references = {"pool": NamedRemote("octavia.pool")}
@@ -195,17 +199,19 @@ class HealthMonitor(BalancerPart):
         "admin_state_up": ENABLED,
         "delay": Property(
             "integer",
-            "Seconds between two questions to a member.",
+            "Interval between two health checks of a member, in seconds.",
             required=True,
             update_allowed=True,
             constraints=(Range(minimum=0),),
         ),
         "expected_codes": Property(
-            "string", "Good status codes: one, several with commas, or a range.", update_allowed=True
+            "string",
+            "Expected HTTP status codes of healthy members: one, a list with commas, or a range.",
+            update_allowed=True,
         ),
         "http_method": Property(
             "string",
-            "Method of the requests to members.",
+            "HTTP method of the health checks.",
             update_allowed=True,
             constraints=(
                 AllowedValues(
@@ -217,7 +223,7 @@ class HealthMonitor(BalancerPart):
         ),
         "max_retries": Property(
             "integer",
-            "Answers in a row after which a member's state changes.",
+            "Number of successful checks after which a member is online.",
             required=True,
             update_allowed=True,
             constraints=(Range(minimum=1, maximum=10),),
@@ -225,18 +231,18 @@ class HealthMonitor(BalancerPart):
         "pool": Property("string", "Name or id of the pool.", required=True, constraints=(POOL,)),
         "timeout": Property(
             "integer",
-            "Seconds for which an answer is waited for.",
+            "Timeout of a health check, in seconds.",
             required=True,
             update_allowed=True,
             constraints=(Range(minimum=0),),
         ),
         "type": Property(
             "string",
-            "How it asks.",
+            "Health check type.",
             required=True,
             constraints=(AllowedValues(values=("PING", "TCP", "HTTP", "HTTPS", "UDP-CONNECT")),),
         ),
-        "url_path": Property("string", "Path of the requests to members.", update_allowed=True),
+        "url_path": Property("string", "URL path of the health checks.", update_allowed=True),
         "tenant_id": OWNER,
     }
-    attributes_schema = {"pools": Attribute("Id of the pool, in a list.", "list"), "show": SHOW}
+    attributes_schema = {"pools": Attribute("Id of the pool, as a list.", "list"), "show": SHOW}

@@ -8,7 +8,7 @@ class BalancerQuota(QuotaType):
     """Limits on the load balancers of a project, and on parts of them; for administrators."""
 
     support_status = SupportStatus(version="14.0.0")
-    description = "How many load balancers and parts of them a project may have. For administrators."
+    description = "Octavia quotas of a project: load balancers, listeners and so on; for administrators."
     service = "load-balancer"
     path = "/lbaas/quotas/{}"
     properties_schema = limits(
@@ -16,5 +16,5 @@ class BalancerQuota(QuotaType):
         listener="Listeners",
         loadbalancer="Load balancers",
         pool="Pools",
-        member="Members of pools",
+        member="Pool members",
     )

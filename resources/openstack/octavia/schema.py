@@ -6,14 +6,16 @@ from ...schema import Attribute, Property, SupportStatus
 SINCE = SupportStatus(version="10.0.0")
 """The release of Heat that brought most of the types."""
 PORT = Range(minimum=1, maximum=65535)
-NAME = Property("string", "Name; none: made of the stack's and the resource's.", update_allowed=True)
-ENABLED = Property("boolean", "It is in use.", default=True, update_allowed=True)
-DESCRIPTION = Property("string", "Its description.", default="", update_allowed=True)
-OWNER = Property("string", "Project that owns it; it belongs to that of the balancer in any case.")
+NAME = Property(
+    "string", "Name; if omitted, generated from the names of the stack and the resource.", update_allowed=True
+)
+ENABLED = Property("boolean", "Administrative state: true is up.", default=True, update_allowed=True)
+DESCRIPTION = Property("string", "Description.", default="", update_allowed=True)
+OWNER = Property("string", "Project id; without effect, because the load balancer's project owns it.")
 PROTOCOLS = AllowedValues(values=("TCP", "HTTP", "HTTPS", "TERMINATED_HTTPS", "PROXY", "UDP"))
 BALANCER = Custom(check_name="octavia.loadbalancer")
 LISTENER = Custom(check_name="octavia.listener")
 POOL = Custom(check_name="octavia.pool")
 ADDRESS = Custom(check_name="ip_addr")
 SUBNET = Custom(check_name="neutron.subnet")
-SHOW = Attribute("All that the service reports of it.", "map")
+SHOW = Attribute("All fields, as the service's API returns them.", "map")
