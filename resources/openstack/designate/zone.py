@@ -16,11 +16,11 @@ from ..statuses import StatusMeaning
 
 TTL = Property(
     "integer",
-    "Seconds for which others keep the answers.",
+    "Time to live (TTL) of the records, in seconds.",
     update_allowed=True,
     constraints=(Range(minimum=1, maximum=2147483647),),
 )
-DESCRIPTION = Property("string", "Its description.", update_allowed=True, constraints=(Length(maximum=160),))
+DESCRIPTION = Property("string", "Description.", update_allowed=True, constraints=(Length(maximum=160),))
 RECORD_TYPES = AllowedValues(
     values=(
         *("A", "AAAA", "CNAME", "MX", "SRV", "TXT", "SPF"),
@@ -59,7 +59,7 @@ class NameType(DeclaredType):
 class Zone(NameType):
     """A zone."""
 
-    description = "A zone of DNS."
+    description = "A DNS zone."
     path = "/zones"
     items = "zones"
     update_method = "PATCH"
@@ -68,36 +68,40 @@ class Zone(NameType):
     properties_schema = {
         "name": Property(
             "string",
-            "Its name, with a full stop at the end.",
+            "Zone name, with a full stop at the end.",
             required=True,
             constraints=(Length(maximum=255),),
         ),
         "ttl": TTL,
         "description": DESCRIPTION,
-        "email": Property("string", "Who is responsible; needed for PRIMARY.", update_allowed=True),
+        "email": Property(
+            "string", "E-mail address of the zone's administrator; required for PRIMARY.", update_allowed=True
+        ),
         "type": Property(
             "string",
-            "PRIMARY: its names are those of the cloud; SECONDARY: they come from another server.",
+            "Zone type: PRIMARY is managed by the service, SECONDARY transferred from another server.",
             default="PRIMARY",
             constraints=(AllowedValues(values=("PRIMARY", "SECONDARY")),),
         ),
         "masters": Property(
             "list",
-            "The old name of primaries.",
+            "Old name of primaries.",
             update_allowed=True,
             alias_of="primaries",
             support_status=SupportStatus("DEPRECATED", version="15.0.0", message="Use primaries."),
         ),
         "primaries": Property(
-            "list", "Servers that it comes from; needed for SECONDARY.", update_allowed=True
+            "list",
+            "Primary servers that the zone is transferred from; required for SECONDARY.",
+            update_allowed=True,
         ),
         "attributes": Property(
             "map",
-            "Values by which the service chooses where it is kept.",
+            "Attributes for the selection of the zone's pool.",
             support_status=SupportStatus(version="24.0.0"),
         ),
     }
-    attributes_schema = {"serial": Attribute("Its serial number.", "string", volatile=True)}
+    attributes_schema = {"serial": Attribute("Serial number of the zone.", "string", volatile=True)}
 
     def validate(self, properties: JsonMap) -> None:
         """Check that it has what its type needs."""
@@ -110,7 +114,7 @@ class Zone(NameType):
 class RecordSet(PartType, NameType):
     """The records of a name."""
 
-    description = "The records of one type that a name of a zone has."
+    description = "A record set: the DNS records of one name and type."
     path = "/zones/{}/recordsets"
     items = "recordsets"
     whole = "zone"
@@ -119,14 +123,14 @@ class RecordSet(PartType, NameType):
     properties_schema = {
         "name": Property(
             "string",
-            "The name; without a full stop at its end, the zone's is added; none: made of the stack's and "
-            "the resource's.",
+            "Record set name; the zone's name is appended if it has no full stop at the end. If omitted, "
+            "generated from the names of the stack and the resource.",
             constraints=(Length(maximum=255),),
         ),
         "ttl": TTL,
         "description": DESCRIPTION,
-        "type": Property("string", "Type of the records.", required=True, constraints=(RECORD_TYPES,)),
-        "records": Property("list", "Values of the records.", required=True, update_allowed=True),
+        "type": Property("string", "Record type.", required=True, constraints=(RECORD_TYPES,)),
+        "records": Property("list", "Record data.", required=True, update_allowed=True),
         "zone": Property(
             "string",
             "Name or id of the zone.",
@@ -134,7 +138,7 @@ class RecordSet(PartType, NameType):
             constraints=(Custom(check_name="designate.zone"),),
         ),
     }
-    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+    attributes_schema = {"show": Attribute("All fields, as the service's API returns them.", "map")}
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new record set; it gets a name in any case, as in Heat."""

@@ -32,7 +32,7 @@ class WebImage(DeclaredType):
     """An image whose data the service fetches; its id is chosen here, so that it is its own mark."""
 
     support_status = SupportStatus(version="12.0.0")
-    description = "An image whose data the image service fetches from an address."
+    description = "An image whose data the image service imports from a URL."
     service = "image"
     project_filter = "owner"
     path = "/images"
@@ -45,35 +45,35 @@ class WebImage(DeclaredType):
     )
     apart = ("location", "extra_properties", "members", "active")
     properties_schema = {
-        "name": Property("string", "Name; none: made of the stack's and the resource's."),
-        "id": Property("string", "Its id, a UUID; none: one is chosen."),
+        "name": Property(
+            "string", "Name; if omitted, generated from the names of the stack and the resource."
+        ),
+        "id": Property("string", "Id of the image, a UUID; if omitted, generated."),
         "visibility": Property(
             "string",
-            "Who sees it.",
+            "Visibility.",
             default="private",
             update_allowed=True,
             constraints=(AllowedValues(values=("public", "private", "community", "shared")),),
         ),
-        "protected": Property("boolean", "It cannot be deleted.", default=False, update_allowed=True),
+        "protected": Property("boolean", "Deletion protection.", default=False, update_allowed=True),
         "min_disk": Property(
-            "integer", "Disk in GiB that a server needs for it.", default=0, constraints=(Range(minimum=0),)
+            "integer", "Minimum disk size of a server, in GiB.", default=0, constraints=(Range(minimum=0),)
         ),
         "min_ram": Property(
-            "integer", "Memory in MiB that a server needs for it.", default=0, constraints=(Range(minimum=0),)
+            "integer", "Minimum memory of a server, in MiB.", default=0, constraints=(Range(minimum=0),)
         ),
-        "architecture": Property("string", "Architecture of its operating system.", update_allowed=True),
-        "kernel_id": Property(
-            "string", "Id of the image of its kernel.", update_allowed=True, constraints=(UUID,)
-        ),
-        "os_distro": Property("string", "Its operating system.", update_allowed=True),
-        "os_version": Property("string", "Version of its operating system.", update_allowed=True),
-        "owner": Property("string", "Project that owns it.", update_allowed=True),
+        "architecture": Property("string", "CPU architecture of the operating system.", update_allowed=True),
+        "kernel_id": Property("string", "Id of the kernel image.", update_allowed=True, constraints=(UUID,)),
+        "os_distro": Property("string", "Operating system distribution.", update_allowed=True),
+        "os_version": Property("string", "Operating system version.", update_allowed=True),
+        "owner": Property("string", "Id of the owning project.", update_allowed=True),
         "ramdisk_id": Property(
-            "string", "Id of the image of its RAM disk.", update_allowed=True, constraints=(UUID,)
+            "string", "Id of the RAM disk image.", update_allowed=True, constraints=(UUID,)
         ),
         "disk_format": Property(
             "string",
-            "Format of the disk.",
+            "Disk format.",
             required=True,
             constraints=(
                 AllowedValues(
@@ -86,22 +86,27 @@ class WebImage(DeclaredType):
         ),
         "container_format": Property(
             "string",
-            "Format of what is around the disk.",
+            "Container format.",
             required=True,
             constraints=(AllowedValues(values=("ami", "ari", "aki", "bare", "ovf", "ova", "docker")),),
         ),
-        "location": Property("string", "Address of the data, http or https.", required=True),
-        "tags": Property("list", "Its tags.", update_allowed=True),
-        "extra_properties": Property("map", "Further properties.", default={}, update_allowed=True),
+        "location": Property("string", "URL of the image data, with http or https.", required=True),
+        "tags": Property("list", "Tags.", update_allowed=True),
+        "extra_properties": Property("map", "Additional properties.", default={}, update_allowed=True),
         "members": Property(
             "list",
-            "Ids of the projects that may use it.",
+            "Ids of the member projects, which have access to the image.",
             update_allowed=True,
             schema=Property("string", "Id of a project."),
         ),
-        "active": Property("boolean", "It can be used.", default=True, update_allowed=True),
+        "active": Property(
+            "boolean",
+            "Activation: true reactivates, false deactivates the image.",
+            default=True,
+            update_allowed=True,
+        ),
     }
-    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+    attributes_schema = {"show": Attribute("All fields, as the service's API returns them.", "map")}
 
     def validate(self, properties: JsonMap) -> None:
         """Check that the formats match, and that projects are named for a shared image only."""
@@ -250,5 +255,5 @@ class WebImage(DeclaredType):
 class Image(NoneResource):
     """The image type for a version of the service that is gone; it makes nothing, as in Heat."""
 
-    description = "Makes nothing: the version of the image service that it needs is gone."
+    description = "No image: the version 1 of the image API that it needs was removed."
     support_status = SupportStatus("HIDDEN", message="Use OS::Glance::WebImage.", version="22.0.0")
