@@ -30,16 +30,16 @@ ACTIONS: Mapping[str, str] = {
 OPERATORS = AllowedValues(values=("le", "ge", "eq", "lt", "gt", "ne"))
 KINDS_OF_VALUES = AllowedValues(values=("integer", "float", "string", "boolean", "datetime"))
 _TIME = {
-    "name": Property("string", "Its name.", required=True),
+    "name": Property("string", "Name of the time constraint.", required=True),
     "start": Property(
         "string",
-        "Beginnings, as a cron expression.",
+        "Start of the period, as a cron expression.",
         required=True,
         constraints=(Custom(check_name="cron_expression"),),
     ),
-    "description": Property("string", "Its description."),
+    "description": Property("string", "Description of the time constraint."),
     "duration": Property(
-        "integer", "Seconds for which it lasts.", required=True, constraints=(Range(minimum=0),)
+        "integer", "Duration of the period, in seconds.", required=True, constraints=(Range(minimum=0),)
     ),
     "timezone": Property("string", "Time zone.", constraints=(Custom(check_name="timezone"),)),
 }
@@ -48,7 +48,7 @@ _TIME = {
 def _addresses(state: str) -> Property:
     return Property(
         "list",
-        f"Addresses that are called when the alarm goes to the state {state}.",
+        f"Action URLs, called at a change to the state {state}.",
         update_allowed=True,
         sensitive=True,
     )
@@ -57,17 +57,17 @@ def _addresses(state: str) -> Property:
 def _queues(state: str) -> Property:
     return Property(
         "list",
-        f"Queues of Zaqar that get a message when the alarm goes to the state {state}.",
+        f"Names of Zaqar queues that get a message at a change to the state {state}.",
         default=[],
         update_allowed=True,
-        schema=Property("string", "A queue.", constraints=(Custom(check_name="zaqar.queue"),)),
+        schema=Property("string", "Name of a queue.", constraints=(Custom(check_name="zaqar.queue"),)),
         support_status=SupportStatus(version="8.0.0"),
     )
 
 
 COMMON: Mapping[str, Property] = {
-    "description": Property("string", "Its description.", update_allowed=True),
-    "enabled": Property("boolean", "It is evaluated.", default=True, update_allowed=True),
+    "description": Property("string", "Description.", update_allowed=True),
+    "enabled": Property("boolean", "Evaluation of the alarm.", default=True, update_allowed=True),
     "alarm_actions": _addresses("alarm"),
     "ok_actions": _addresses("ok"),
     "insufficient_data_actions": _addresses("insufficient-data"),
@@ -76,13 +76,13 @@ COMMON: Mapping[str, Property] = {
     "insufficient_data_queues": _queues("insufficient-data"),
     "repeat_actions": Property(
         "boolean",
-        "Addresses are called at each evaluation, not only when the state changes.",
+        "Repetition of the actions at each evaluation, not only at a change of state.",
         default=True,
         update_allowed=True,
     ),
     "severity": Property(
         "string",
-        "How bad it is.",
+        "Severity.",
         default="low",
         update_allowed=True,
         constraints=(AllowedValues(values=("low", "moderate", "critical")),),
@@ -90,31 +90,31 @@ COMMON: Mapping[str, Property] = {
     ),
     "time_constraints": Property(
         "list",
-        "Times at which alone it is evaluated.",
+        "Time constraints: periods to which the evaluation is limited.",
         default=[],
-        schema=Property("map", "A time.", schema=_TIME),
+        schema=Property("map", "Time constraint.", schema=_TIME),
         support_status=SupportStatus(version="5.0.0"),
     ),
 }
 THRESHOLD: Mapping[str, Property] = {
     "comparison_operator": Property(
         "string",
-        "How the value is compared with the threshold.",
+        "Comparison operator between value and threshold.",
         update_allowed=True,
         constraints=(OPERATORS,),
     ),
-    "threshold": Property("number", "The threshold.", required=True, update_allowed=True),
+    "threshold": Property("number", "Threshold.", required=True, update_allowed=True),
 }
 GNOCCHI: Mapping[str, Property] = {
     **THRESHOLD,
     "evaluation_periods": Property(
-        "integer", "Number of values that all must be beyond it.", update_allowed=True
+        "integer", "Number of consecutive values that all have to cross the threshold.", update_allowed=True
     ),
-    "aggregation_method": Property("string", "How values are joined, such as mean.", update_allowed=True),
-    "granularity": Property("integer", "Seconds of one value.", update_allowed=True),
+    "aggregation_method": Property("string", "Aggregation method, such as mean.", update_allowed=True),
+    "granularity": Property("integer", "Granularity of the values, in seconds.", update_allowed=True),
 }
 METRIC = Property("string", "Name of the metric.", required=True, update_allowed=True)
-RESOURCE_TYPE = Property("string", "Type of the resources at Gnocchi.", required=True, update_allowed=True)
+RESOURCE_TYPE = Property("string", "Resource type in Gnocchi.", required=True, update_allowed=True)
 
 
 class Alarm(DeclaredType):
@@ -132,7 +132,9 @@ class Alarm(DeclaredType):
     identity = "the name, which Stoker chooses"
     apart = tuple(COMMON)
     kind: typing.ClassVar[str]
-    attributes_schema = {"show": Attribute("All that the service reports of it but its actions.", "map")}
+    attributes_schema = {
+        "show": Attribute("All fields, as the service's API returns them, without the actions.", "map")
+    }
 
     def rule(self, target: ResourceView, context: StepContext) -> Json:
         """Return the rule."""
@@ -208,11 +210,13 @@ class GnocchiResourcesAlarm(Alarm):
     """A threshold for one resource."""
 
     support_status = SupportStatus(version="2015.1")
-    description = "An alarm for a metric of one resource at Gnocchi."
+    description = "An alarm for a metric of one resource in Gnocchi."
     kind = "gnocchi_resources_threshold"
     properties_schema = {
         "metric": METRIC,
-        "resource_id": Property("string", "Id of the resource.", required=True, update_allowed=True),
+        "resource_id": Property(
+            "string", "Id of the resource in Gnocchi.", required=True, update_allowed=True
+        ),
         "resource_type": RESOURCE_TYPE,
         **GNOCCHI,
         **COMMON,
@@ -223,7 +227,7 @@ class GnocchiAggregationByMetricsAlarm(Alarm):
     """A threshold for several metrics."""
 
     support_status = SupportStatus(version="2015.1")
-    description = "An alarm for several metrics at Gnocchi."
+    description = "An alarm for the aggregate of several metrics in Gnocchi."
     kind = "gnocchi_aggregation_by_metrics_threshold"
     properties_schema = {
         "metrics": Property("list", "Ids of the metrics.", required=True, update_allowed=True),
@@ -236,12 +240,12 @@ class GnocchiAggregationByResourcesAlarm(Alarm):
     """A threshold for a metric of several resources."""
 
     support_status = SupportStatus(version="2015.1")
-    description = "An alarm for a metric of all resources at Gnocchi that a query finds."
+    description = "An alarm for the aggregate of a metric over the resources of a query in Gnocchi."
     kind = "gnocchi_aggregation_by_resources_threshold"
     properties_schema = {
         "metric": METRIC,
         "query": Property(
-            "string", "The query for the resources, as JSON in a string.", required=True, update_allowed=True
+            "string", "Query for the resources, as JSON text.", required=True, update_allowed=True
         ),
         "resource_type": RESOURCE_TYPE,
         **GNOCCHI,
@@ -260,10 +264,10 @@ class PrometheusAlarm(Alarm):
     """A threshold for a query to Prometheus."""
 
     support_status = SupportStatus(version="22.0.0")
-    description = "An alarm for the answer of Prometheus to a query."
+    description = "An alarm for the result of a Prometheus query."
     kind = "prometheus"
     properties_schema = {
-        "query": Property("string", "The query, in PromQL.", required=True, update_allowed=True),
+        "query": Property("string", "Query, in PromQL.", required=True, update_allowed=True),
         **THRESHOLD,
         **COMMON,
     }
@@ -276,23 +280,21 @@ class EventAlarm(Alarm):
     description = "An alarm for events of services."
     kind = "event"
     properties_schema = {
-        "event_type": Property(
-            "string", "Type of the events; * stands for anything.", default="*", update_allowed=True
-        ),
+        "event_type": Property("string", "Event type; * is a wildcard.", default="*", update_allowed=True),
         "query": Property(
             "list",
-            "Conditions that an event meets.",
+            "Conditions on the traits of an event.",
             update_allowed=True,
             schema=Property(
                 "map",
-                "A condition.",
+                "Condition.",
                 schema={
-                    "field": Property("string", "Name of the event's trait."),
+                    "field": Property("string", "Name of the trait."),
                     "type": Property(
-                        "string", "Type of the value.", default="string", constraints=(KINDS_OF_VALUES,)
+                        "string", "Data type of the value.", default="string", constraints=(KINDS_OF_VALUES,)
                     ),
-                    "op": Property("string", "How it is compared.", constraints=(OPERATORS,)),
-                    "value": Property("string", "The value."),
+                    "op": Property("string", "Comparison operator.", constraints=(OPERATORS,)),
+                    "value": Property("string", "Value to compare with."),
                 },
             ),
         ),
@@ -313,15 +315,22 @@ class LBMemberHealthAlarm(Alarm):
     """An alarm for members of a load balancer that do not answer."""
 
     support_status = SupportStatus(version="13.0.0")
-    description = "An alarm for members of a load balancer's pool that do not answer."
+    description = "An alarm for failed members of a load balancer pool."
     kind = "loadbalancer_member_health"
     properties_schema = {
         "pool": Property(
-            "string", "Name or id of the pool.", required=True, update_allowed=True, names="octavia.pool"
+            "string",
+            "Name or id of the load balancer pool.",
+            required=True,
+            update_allowed=True,
+            names="octavia.pool",
         ),
-        "stack": Property("string", "Name or id of the stack that is updated.", required=True),
+        "stack": Property("string", "Name or id of the stack to update when a member fails.", required=True),
         "autoscaling_group_id": Property(
-            "string", "Id of the group that has the members.", required=True, update_allowed=True
+            "string",
+            "Id of the scaling group that the members belong to.",
+            required=True,
+            update_allowed=True,
         ),
         **COMMON,
     }
@@ -340,18 +349,18 @@ class CompositeAlarm(Alarm):
     """An alarm of several rules."""
 
     support_status = SupportStatus(version="8.0.0")
-    description = "An alarm of several rules, of which all or one must be met."
+    description = "A composite alarm: a combination of several rules."
     kind = "composite"
     properties_schema = {
         "composite_rule": Property(
             "map",
-            "The rules.",
+            "Composite rule.",
             required=True,
             update_allowed=True,
             schema={
                 "operator": Property(
                     "string",
-                    "Whether all rules must be met, or one.",
+                    "Operator that combines the rules.",
                     required=True,
                     update_allowed=True,
                     constraints=(AllowedValues(values=("or", "and")),),
