@@ -13,7 +13,7 @@ from ..statuses import StatusMeaning
 OLD = SupportStatus(version="2014.2")
 EXPIRATION = Property(
     "string",
-    "When it becomes invalid, as a date and time of ISO 8601.",
+    "Expiration time, in ISO 8601 format.",
     constraints=(Custom(check_name="expiration"),),
 )
 

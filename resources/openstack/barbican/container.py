@@ -14,7 +14,7 @@ from ..service import objects_of
 from .base import KeyManagerType
 
 SECRET = (Custom(check_name="barbican.secret"),)
-NAME = Property("string", "Its name; none: made of the stack's and the resource's.")
+NAME = Property("string", "Name; if omitted, generated from the names of the stack and the resource.")
 REF = "_ref"
 
 
@@ -30,10 +30,10 @@ class SecretContainer(KeyManagerType):
     id_field = "container_ref"
     kind: typing.ClassVar[str]
     attributes_schema = {
-        "status": Attribute("Its status.", "string"),
-        "container_ref": Attribute("Its address.", "string"),
-        "secret_refs": Attribute("Addresses of the secrets, by their names.", "map"),
-        "consumers": Attribute("Who uses it.", "list"),
+        "status": Attribute("Status.", "string"),
+        "container_ref": Attribute("Reference of the container.", "string"),
+        "secret_refs": Attribute("References of the secrets, by name.", "map"),
+        "consumers": Attribute("Consumers registered for the container.", "list"),
     }
 
     def refs(self, properties: JsonMap) -> Sequence[tuple[str, str]]:
@@ -70,19 +70,19 @@ class SecretContainer(KeyManagerType):
 class GenericContainer(SecretContainer):
     """Secrets under names that the template chooses."""
 
-    description = "A container of secrets under names of the template's."
+    description = "A generic container: named secrets."
     kind = "generic"
     properties_schema = {
         "name": NAME,
         "secrets": Property(
             "list",
-            "The secrets.",
+            "Secrets.",
             schema=Property(
                 "map",
-                "A secret with its name.",
+                "Secret with its name.",
                 schema={
-                    "name": Property("string", "Its name in the container.", required=True),
-                    "ref": Property("string", "Its address.", required=True, constraints=SECRET),
+                    "name": Property("string", "Name of the secret in the container.", required=True),
+                    "ref": Property("string", "Reference of the secret.", required=True, constraints=SECRET),
                 },
             ),
         ),
@@ -96,17 +96,17 @@ class GenericContainer(SecretContainer):
 class CertificateContainer(SecretContainer):
     """A certificate with its key."""
 
-    description = "A container of a certificate, its private key and what belongs to them."
+    description = "A certificate container: a certificate with its key, passphrase and intermediates."
     kind = "certificate"
     properties_schema = {
         "name": NAME,
-        "certificate_ref": Property("string", "Address of the certificate.", constraints=SECRET),
-        "private_key_ref": Property("string", "Address of the private key.", constraints=SECRET),
+        "certificate_ref": Property("string", "Reference of the certificate.", constraints=SECRET),
+        "private_key_ref": Property("string", "Reference of the private key.", constraints=SECRET),
         "private_key_passphrase_ref": Property(
-            "string", "Address of the private key's passphrase.", constraints=SECRET
+            "string", "Reference of the passphrase of the private key.", constraints=SECRET
         ),
         "intermediates_ref": Property(
-            "string", "Address of the certificates between it and the authority's.", constraints=SECRET
+            "string", "Reference of the intermediate certificates.", constraints=SECRET
         ),
     }
 
@@ -114,13 +114,13 @@ class CertificateContainer(SecretContainer):
 class RSAContainer(SecretContainer):
     """A pair of keys."""
 
-    description = "A container of a public key, its private key and the passphrase of that."
+    description = "An RSA container: a public key, its private key and passphrase."
     kind = "rsa"
     properties_schema = {
         "name": NAME,
-        "private_key_ref": Property("string", "Address of the private key.", constraints=SECRET),
+        "private_key_ref": Property("string", "Reference of the private key.", constraints=SECRET),
         "private_key_passphrase_ref": Property(
-            "string", "Address of the private key's passphrase.", constraints=SECRET
+            "string", "Reference of the passphrase of the private key.", constraints=SECRET
         ),
-        "public_key_ref": Property("string", "Address of the public key.", constraints=SECRET),
+        "public_key_ref": Property("string", "Reference of the public key.", constraints=SECRET),
     }

@@ -38,53 +38,57 @@ class Order(KeyManagerType):
     """An order; the secret or the container that it makes stays when it is deleted, as in Heat."""
 
     support_status = OLD
-    description = "An order of a key, a pair of keys or a certificate."
+    description = "An order for a symmetric key, an asymmetric key pair or a certificate."
     path = "/orders"
     items = "orders"
     id_field = "order_ref"
     properties_schema = {
-        "name": Property("string", "Its name; none: made of the stack's and the resource's."),
-        "payload_content_type": Property("string", "Type of the secret's payload."),
+        "name": Property(
+            "string", "Name; if omitted, generated from the names of the stack and the resource."
+        ),
+        "payload_content_type": Property("string", "Content type of the secret's payload."),
         "mode": Property("string", "Mode of the algorithm, such as cbc."),
         "expiration": EXPIRATION,
-        "algorithm": Property("string", "Algorithm, such as aes or rsa; needed for keys."),
-        "bit_length": Property("integer", "Length of the key in bits; needed for keys."),
+        "algorithm": Property("string", "Algorithm, such as aes or rsa; required for keys."),
+        "bit_length": Property("integer", "Key length, in bits; required for keys."),
         "type": Property(
             "string",
-            "What is ordered.",
+            "Order type.",
             required=True,
             constraints=(AllowedValues(values=(KEY, ASYMMETRIC, CERTIFICATE)),),
             support_status=SINCE,
         ),
         "request_type": Property(
             "string",
-            "How a certificate is ordered.",
+            "Request type of a certificate order.",
             constraints=(AllowedValues(values=("stored-key", "simple-cmc", "custom")),),
             support_status=SINCE,
         ),
-        "subject_dn": Property("string", "Subject of a certificate.", support_status=SINCE),
+        "subject_dn": Property(
+            "string", "Subject distinguished name (DN) of the certificate.", support_status=SINCE
+        ),
         "source_container_ref": Property(
             "string",
-            "Address of the container with the keys of a certificate.",
+            "Reference of the container with the keys of the certificate.",
             constraints=(Custom(check_name="barbican.container"),),
             support_status=SINCE,
         ),
-        "ca_id": Property("string", "Id of the authority that signs a certificate.", support_status=SINCE),
-        "profile": Property("string", "Profile of the authority.", support_status=SINCE),
-        "request_data": Property("string", "Request of a certificate.", support_status=SINCE),
+        "ca_id": Property("string", "Id of the certificate authority (CA).", support_status=SINCE),
+        "profile": Property("string", "Profile of the certificate authority.", support_status=SINCE),
+        "request_data": Property("string", "Certificate request data.", support_status=SINCE),
         "pass_phrase": Property(
-            "string", "Passphrase of a pair of keys.", sensitive=True, support_status=SINCE
+            "string", "Passphrase of an asymmetric key pair.", sensitive=True, support_status=SINCE
         ),
     }
     attributes_schema = {
-        "status": Attribute("Its status.", "string"),
-        "order_ref": Attribute("Its address.", "string"),
-        "secret_ref": Attribute("Address of the secret that it has made.", "string"),
-        "container_ref": _secret("Address of the container that it has made."),
-        "public_key": _secret("The public key of the pair that it has made."),
-        "private_key": _secret("The private key of the pair that it has made.", is_secret=True),
-        "certificate": _secret("The certificate that it has made."),
-        "intermediates": _secret("Certificates between that and the authority's."),
+        "status": Attribute("Status.", "string"),
+        "order_ref": Attribute("Reference of the order.", "string"),
+        "secret_ref": Attribute("Reference of the secret that the order created.", "string"),
+        "container_ref": _secret("Reference of the container that the order created."),
+        "public_key": _secret("Public key of the created key pair."),
+        "private_key": _secret("Private key of the created key pair.", is_secret=True),
+        "certificate": _secret("Certificate that the order created."),
+        "intermediates": _secret("Intermediate certificates up to the certificate authority's."),
     }
 
     def validate(self, properties: JsonMap) -> None:

@@ -17,29 +17,33 @@ class Secret(KeyManagerType):
     """A secret."""
 
     support_status = OLD
-    description = "A secret that the key manager keeps."
+    description = "A secret, stored by the key manager."
     path = "/secrets"
     items = "secrets"
     id_field = "secret_ref"
     filters = ("name",)
     properties_schema = {
-        "name": Property("string", "Its name; none: made of the stack's and the resource's."),
-        "payload": Property("string", "The secret itself.", sensitive=True),
+        "name": Property(
+            "string", "Name; if omitted, generated from the names of the stack and the resource."
+        ),
+        "payload": Property("string", "Payload: the secret itself.", sensitive=True),
         "payload_content_type": Property(
-            "string", "What the secret is.", constraints=(AllowedValues(values=("text/plain", BINARY)),)
+            "string",
+            "Content type of the payload.",
+            constraints=(AllowedValues(values=("text/plain", BINARY)),),
         ),
         "payload_content_encoding": Property(
             "string",
-            f"How the payload is written; needed for {BINARY}.",
+            f"Content encoding of the payload; required for {BINARY}.",
             constraints=(AllowedValues(values=("base64",)),),
         ),
-        "mode": Property("string", "Mode of the algorithm that it is for, such as cbc."),
+        "mode": Property("string", "Mode of the algorithm that the secret is used with, such as cbc."),
         "expiration": EXPIRATION,
-        "algorithm": Property("string", "Algorithm that it is for, such as aes."),
-        "bit_length": Property("integer", "Its length in bits.", constraints=(Range(minimum=0),)),
+        "algorithm": Property("string", "Algorithm that the secret is used with, such as aes."),
+        "bit_length": Property("integer", "Length of the secret, in bits.", constraints=(Range(minimum=0),)),
         "secret_type": Property(
             "string",
-            "What it is for.",
+            "Secret type.",
             default="opaque",
             constraints=(
                 AllowedValues(
@@ -50,8 +54,8 @@ class Secret(KeyManagerType):
         ),
     }
     attributes_schema = {
-        "status": Attribute("Its status.", "string"),
-        "decrypted_payload": Attribute("The payload, as the template gives it.", "string", sensitive=True),
+        "status": Attribute("Status.", "string"),
+        "decrypted_payload": Attribute("Payload, as in the template.", "string", sensitive=True),
     }
 
     def validate(self, properties: JsonMap) -> None:
