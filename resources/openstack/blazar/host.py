@@ -9,35 +9,35 @@ NAME = "hypervisor_hostname"
 """The name in answers; in a creation it is ``name``."""
 CAPABILITY = "extra_capability"
 ATTRIBUTES = {
-    NAME: Attribute("Its name at the hypervisor.", "string"),
-    "hypervisor_type": Attribute("Kind of the hypervisor.", "string"),
-    "hypervisor_version": Attribute("Version of the hypervisor.", "integer"),
-    "vcpus": Attribute("Number of its processors.", "integer"),
-    "cpu_info": Attribute("What its processors are.", "map"),
-    "memory_mb": Attribute("Its memory in MiB.", "integer"),
-    "local_gb": Attribute("Its disk in GiB.", "integer"),
-    "service_name": Attribute("Its name at the compute service.", "string"),
-    "reservable": Attribute("Whether it can be reserved.", "boolean"),
-    "status": Attribute("Its status.", "string"),
+    NAME: Attribute("Host name at the hypervisor.", "string"),
+    "hypervisor_type": Attribute("Hypervisor type.", "string"),
+    "hypervisor_version": Attribute("Hypervisor version.", "integer"),
+    "vcpus": Attribute("Number of CPUs.", "integer"),
+    "cpu_info": Attribute("CPU description.", "map"),
+    "memory_mb": Attribute("Memory, in MiB.", "integer"),
+    "local_gb": Attribute("Disk, in GiB.", "integer"),
+    "service_name": Attribute("Host name at the compute service.", "string"),
+    "reservable": Attribute("Availability for reservations.", "boolean"),
+    "status": Attribute("Status.", "string"),
     "trust_id": Attribute("Id of the operator's trust.", "string"),
-    CAPABILITY: Attribute("Its further capabilities.", "map"),
-    "created_at": Attribute("The moment of its creation.", "string"),
-    "updated_at": Attribute("The moment of its last change.", "string"),
+    CAPABILITY: Attribute("Extra capabilities.", "map"),
+    "created_at": Attribute("Time of creation.", "string"),
+    "updated_at": Attribute("Time of the last update.", "string"),
 }
 
 
 class Host(BlazarType):
     """A host.  Its further capabilities are fields of their own at the service."""
 
-    description = "A host of the compute service, given to the reservation service; for administrators."
+    description = "A compute host that can be reserved; for administrators."
     path = "/os-hosts"
     item = "host"
     compared = (NAME,)
     renamed = {"name": NAME}
     apart = (CAPABILITY,)
     properties_schema = {
-        "name": Property("string", "Its name at the compute service.", required=True),
-        CAPABILITY: Property("map", "Further capabilities, by which leases choose."),
+        "name": Property("string", "Host name at the compute service.", required=True),
+        CAPABILITY: Property("map", "Extra capabilities, which leases can select hosts by."),
     }
     attributes_schema = ATTRIBUTES
 

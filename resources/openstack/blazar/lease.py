@@ -21,37 +21,37 @@ WITHOUT: Mapping[str, frozenset[str]] = {
 """By what is reserved: the values that say nothing of it."""
 RESERVATION = Property(
     "map",
-    "A reservation.",
+    "Reservation.",
     schema={
         "resource_type": Property(
             "string",
-            "What is reserved.",
+            "Resource type of the reservation.",
             required=True,
             constraints=(AllowedValues(values=("virtual:instance", "physical:host")),),
         ),
-        "min": Property("integer", "The least number of hosts.", constraints=(Range(minimum=1),)),
-        "max": Property("integer", "The largest number of hosts.", constraints=(Range(minimum=1),)),
-        "hypervisor_properties": Property("string", "Condition that the hypervisors meet."),
-        "resource_properties": Property("string", "Condition that the hosts meet."),
+        "min": Property("integer", "Minimum number of hosts.", constraints=(Range(minimum=1),)),
+        "max": Property("integer", "Maximum number of hosts.", constraints=(Range(minimum=1),)),
+        "hypervisor_properties": Property("string", "Hypervisor properties that the hosts must have."),
+        "resource_properties": Property("string", "Resource properties that the hosts must have."),
         "before_end": Property(
             "string",
-            "What is done before the end.",
+            "Action before the end of the lease.",
             default="default",
             constraints=(AllowedValues(values=("default", "snapshot")),),
         ),
         "amount": Property("integer", "Number of servers.", constraints=NUMBER),
-        "vcpus": Property("integer", "Processors of a server.", constraints=NUMBER),
-        "memory_mb": Property("integer", "Memory of a server in MiB.", constraints=NUMBER),
-        "disk_gb": Property("integer", "Disk of a server in GiB.", constraints=NUMBER),
-        "affinity": Property("boolean", "The servers are on one host.", default=False),
+        "vcpus": Property("integer", "Number of virtual CPUs of a server.", constraints=NUMBER),
+        "memory_mb": Property("integer", "Memory of a server, in MiB.", constraints=NUMBER),
+        "disk_gb": Property("integer", "Disk of a server, in GiB.", constraints=NUMBER),
+        "affinity": Property("boolean", "Affinity: true places all servers on one host.", default=False),
     },
 )
 EVENT = Property(
     "map",
-    "An event.",
+    "Event.",
     schema={
-        "event_type": Property("string", "What happens.", required=True),
-        "time": Property("string", "When, in the form CCYY-MM-DD hh:mm.", required=True),
+        "event_type": Property("string", "Event type.", required=True),
+        "time": Property("string", "Event time, in the form CCYY-MM-DD hh:mm.", required=True),
     },
 )
 
@@ -59,36 +59,38 @@ EVENT = Property(
 class Lease(BlazarType):
     """A lease."""
 
-    description = "Hosts or servers that are reserved for a time."
+    description = "A lease: a reservation of hosts or servers for a period."
     path = "/leases"
     item = "lease"
     status = StatusMeaning(pending=("CREATING", "UPDATING", "DELETING"), bad=("ERROR",))
     apart = (RESERVATIONS, "events", "before_end_date")
     properties_schema = {
-        "name": Property("string", "Its name.", required=True),
+        "name": Property("string", "Name of the lease.", required=True),
         "start_date": Property(
-            "string", "The beginning, in the form CCYY-MM-DD hh:mm.", required=True, constraints=MOMENT
+            "string", "Start time, in the form CCYY-MM-DD hh:mm.", required=True, constraints=MOMENT
         ),
         "end_date": Property(
-            "string", "The end, in the form CCYY-MM-DD hh:mm.", required=True, constraints=MOMENT
+            "string", "End time, in the form CCYY-MM-DD hh:mm.", required=True, constraints=MOMENT
         ),
         "before_end_date": Property(
-            "string", "When the action before the end begins, in the same form.", constraints=MOMENT
+            "string",
+            "Start time of the action before the end, in the form CCYY-MM-DD hh:mm.",
+            constraints=MOMENT,
         ),
-        RESERVATIONS: Property("list", "What is reserved.", required=True, schema=RESERVATION),
-        "events": Property("list", "Further events.", default=[], schema=EVENT),
+        RESERVATIONS: Property("list", "Reservations.", required=True, schema=RESERVATION),
+        "events": Property("list", "Additional events.", default=[], schema=EVENT),
     }
     attributes_schema = {
         **{
-            name: Attribute("The field of this name.", "string")
+            name: Attribute("Field of the same name in the service's API.", "string")
             for name in (
                 *("name", "start_date", "end_date", "created_at", "updated_at"),
                 *("status", "user_id", "project_id", "trust_id"),
             )
         },
-        "degraded": Attribute("Whether less is reserved than was asked for.", "boolean"),
-        RESERVATIONS: Attribute("The reservations.", "list"),
-        "events": Attribute("The events.", "list"),
+        "degraded": Attribute("Degradation: true if some reserved resources are unavailable.", "boolean"),
+        RESERVATIONS: Attribute("Reservations.", "list"),
+        "events": Attribute("Events.", "list"),
     }
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
