@@ -38,29 +38,36 @@ class BareMetalPort(DeclaredType):
             update_allowed=True,
             constraints=(Custom(check_name="ironic.node"),),
         ),
-        "address": Property("string", "Its MAC address.", required=True, update_allowed=True),
+        "address": Property("string", "MAC address.", required=True, update_allowed=True),
         "portgroup": Property(
             "string",
-            "Name or id of its group of ports.",
+            "Name or id of the port group.",
             update_allowed=True,
             constraints=(Custom(check_name="ironic.portgroup"),),
         ),
         "local_link_connection": Property(
-            "map", "The port of the switch: switch_id, port_id and switch_info.", update_allowed=True
+            "map",
+            "Local link connection to the switch: switch_id, port_id and switch_info.",
+            update_allowed=True,
         ),
-        "pxe_enabled": Property("boolean", "The node may boot from it.", update_allowed=True),
-        "physical_network": Property("string", "Name of its physical network.", update_allowed=True),
-        "extra": Property("map", "Further values by their names.", update_allowed=True),
-        "is_smartnic": Property("boolean", "It is that of a Smart NIC.", update_allowed=True),
+        "pxe_enabled": Property("boolean", "PXE boot on the port.", update_allowed=True),
+        "physical_network": Property("string", "Name of the physical network.", update_allowed=True),
+        "extra": Property("map", "Extra metadata.", update_allowed=True),
+        "is_smartnic": Property(
+            "boolean", "Smart NIC: true if the port belongs to one.", update_allowed=True
+        ),
     }
     attributes_schema = {
         **{
-            name: Attribute("The field of this name.", "string")
+            name: Attribute("Field of the same name in the service's API.", "string")
             for name in ("address", "node_uuid", "portgroup_uuid", "physical_network")
         },
-        **{name: Attribute("The field of this name.", "boolean") for name in ("pxe_enabled", "is_smartnic")},
         **{
-            name: Attribute("The field of this name.", "map")
+            name: Attribute("Field of the same name in the service's API.", "boolean")
+            for name in ("pxe_enabled", "is_smartnic")
+        },
+        **{
+            name: Attribute("Field of the same name in the service's API.", "map")
             for name in ("local_link_connection", "internal_info", "extra")
         },
     }
