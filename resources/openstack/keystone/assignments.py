@@ -131,7 +131,7 @@ class RoleAssignment(ResourceType):
 class UserRoleAssignment(RoleAssignment):
     """Roles of a user."""
 
-    description = "Gives roles to a user. By default administrators alone may do it."
+    description = "The role assignments of a user; for administrators by default."
     kind = "user"
     properties_schema = {
         "user": Property(
@@ -148,7 +148,7 @@ class UserRoleAssignment(RoleAssignment):
 class GroupRoleAssignment(RoleAssignment):
     """Roles of a group."""
 
-    description = "Gives roles to a group. By default administrators alone may do it."
+    description = "The role assignments of a group; for administrators by default."
     kind = "group"
     properties_schema = {
         "group": Property(

@@ -23,10 +23,12 @@ DOMAIN = Property(
     update_allowed=True,
     constraints=(Custom(check_name="keystone.domain"),),
 )
-NAME = Property("string", "Name; none: made of the stack's and the resource's.", update_allowed=True)
-DESCRIPTION = Property("string", "Its description.", default="", update_allowed=True)
-ENABLED = Property("boolean", "It can be used.", default=True, update_allowed=True)
-SHOW = {"show": Attribute("All that the service reports of it.", "map")}
+NAME = Property(
+    "string", "Name; if omitted, generated from the names of the stack and the resource.", update_allowed=True
+)
+DESCRIPTION = Property("string", "Description.", default="", update_allowed=True)
+ENABLED = Property("boolean", "Enabled state: false blocks the use.", default=True, update_allowed=True)
+SHOW = {"show": Attribute("All fields, as the service's API returns them.", "map")}
 V3 = "Supported versions: keystone v3"
 
 

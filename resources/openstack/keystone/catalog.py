@@ -11,24 +11,24 @@ from ..names import quoted
 from ..service import RemoteNotFound, Service
 from .base import ENABLED, NAME, SHOW, KeystoneType, since
 
-DESCRIPTION = Property("string", "Its description.", update_allowed=True)
+DESCRIPTION = Property("string", "Description.", update_allowed=True)
 
 
 class CatalogRegion(KeystoneType):
     """A region; the creator chooses its id."""
 
     support_status = since("6.0.0")
-    description = "A region of the service catalog. By default administrators alone may create it."
+    description = "A region of the service catalog; for administrators by default."
     path = "/regions"
     item = "region"
     mark = None
     identity = "the id, which Stoker chooses if the template does not, and the field ``stoker``"
     references = {"parent_region": NamedRemote("keystone.region")}
     properties_schema = {
-        "id": Property("string", "Its id; none: one is chosen."),
+        "id": Property("string", "Id of the region; if omitted, generated."),
         "parent_region": Property(
             "string",
-            "Id of the region above it.",
+            "Id of the parent region.",
             update_allowed=True,
             constraints=(Custom(check_name="keystone.region"),),
         ),
@@ -70,12 +70,12 @@ class CatalogService(KeystoneType):
     """A service of the service catalog."""
 
     support_status = since("5.0.0")
-    description = "A service of the service catalog. By default administrators alone may create it."
+    description = "A service of the service catalog; for administrators by default."
     path = "/services"
     item = "service"
     properties_schema = {
         "name": NAME,
-        "type": Property("string", "Its type, such as compute.", required=True, update_allowed=True),
+        "type": Property("string", "Service type, such as compute.", required=True, update_allowed=True),
         "description": DESCRIPTION,
         "enabled": ENABLED,
     }
@@ -86,7 +86,7 @@ class CatalogEndpoint(KeystoneType):
     """The address of a service."""
 
     support_status = since("5.0.0")
-    description = "An address of a service. By default administrators alone may create it."
+    description = "An endpoint of a service; for administrators by default."
     path = "/endpoints"
     item = "endpoint"
     references = {
@@ -110,12 +110,12 @@ class CatalogEndpoint(KeystoneType):
         ),
         "interface": Property(
             "string",
-            "For whom it is.",
+            "Endpoint interface.",
             required=True,
             update_allowed=True,
             constraints=(AllowedValues(values=("public", "internal", "admin")),),
         ),
-        "url": Property("string", "The address.", required=True, update_allowed=True),
+        "url": Property("string", "URL of the endpoint.", required=True, update_allowed=True),
         "enabled": ENABLED,
     }
     attributes_schema = SHOW

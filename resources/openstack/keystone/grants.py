@@ -16,11 +16,11 @@ Grant = tuple[str, str, str]
 PLACES = ("project", "domain")
 ROLES = Property(
     "list",
-    "Roles, each in a project or in a domain.",
+    "Role assignments, each in a project or in a domain.",
     update_allowed=True,
     schema=Property(
         "map",
-        "A role.",
+        "Role assignment.",
         schema={
             "role": Property(
                 "string",

@@ -50,18 +50,18 @@ class UserGroup(OwnerOfRoles):
     """A group of users."""
 
     support_status = since("2015.1")
-    description = "A group of users, with roles. By default administrators alone may create it."
+    description = "A group of users, with role assignments; for administrators by default."
     path = "/groups"
     item = "group"
     properties_schema = {"name": NAME, "domain": DOMAIN, "description": DESCRIPTION, "roles": ROLES}
-    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+    attributes_schema = {"show": Attribute("All fields, as the service's API returns them.", "map")}
 
 
 class KeystoneUser(OwnerOfRoles):
     """A user."""
 
     support_status = since("2015.1")
-    description = "A user, with groups and roles. By default administrators alone may create it."
+    description = "A user, with groups and role assignments; for administrators by default."
     path = "/users"
     item = "user"
     apart = ("roles", "groups")
@@ -71,11 +71,11 @@ class KeystoneUser(OwnerOfRoles):
         "domain": DOMAIN,
         "description": DESCRIPTION,
         "enabled": ENABLED,
-        "email": Property("string", "Address for mail.", update_allowed=True),
-        "password": Property("string", "The password.", update_allowed=True, sensitive=True),
+        "email": Property("string", "E-mail address.", update_allowed=True),
+        "password": Property("string", "Password.", update_allowed=True, sensitive=True),
         "default_project": Property(
             "string",
-            "Name or id of the project that the user gets a token for, where none is asked for.",
+            "Name or id of the default project, for tokens without a given scope.",
             update_allowed=True,
             constraints=(Custom(check_name="keystone.project"),),
         ),
@@ -83,7 +83,9 @@ class KeystoneUser(OwnerOfRoles):
             "list",
             "Names or ids of the groups that the user belongs to.",
             update_allowed=True,
-            schema=Property("string", "A group.", constraints=(Custom(check_name="keystone.group"),)),
+            schema=Property(
+                "string", "Name or id of a group.", constraints=(Custom(check_name="keystone.group"),)
+            ),
         ),
         "roles": ROLES,
     }
@@ -91,8 +93,8 @@ class KeystoneUser(OwnerOfRoles):
         "name": Attribute("Name.", "string"),
         "default_project_id": Attribute("Id of the default project.", "string"),
         "domain_id": Attribute("Id of the domain.", "string"),
-        "enabled": Attribute("The user can log in.", "boolean"),
-        "password_expires_at": Attribute("When the password becomes invalid.", "string"),
+        "enabled": Attribute("Enabled state: false blocks authentication.", "boolean"),
+        "password_expires_at": Attribute("Expiry time of the password.", "string"),
     }
 
     def has_more(self, target: ResourceView) -> bool:

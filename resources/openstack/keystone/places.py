@@ -14,7 +14,7 @@ class KeystoneProject(NamedType):
     """A project."""
 
     support_status = since("2015.1")
-    description = "A project, which owns things of the cloud. By default administrators alone may create it."
+    description = "A project, the owner of resources in the cloud; for administrators by default."
     path = "/projects"
     item = "project"
     references = {"domain": NamedRemote("keystone.domain"), "parent": NamedRemote("keystone.project")}
@@ -25,17 +25,17 @@ class KeystoneProject(NamedType):
         "enabled": ENABLED,
         "parent": Property(
             "string",
-            "Name or id of the project above it.",
+            "Name or id of the parent project.",
             constraints=(Custom(check_name="keystone.project"),),
         ),
-        "tags": Property("list", "Its tags.", default=[], update_allowed=True),
+        "tags": Property("list", "Tags.", default=[], update_allowed=True),
     }
     attributes_schema = {
         "name": Attribute("Name.", "string"),
-        "parent_id": Attribute("Id of the project above it.", "string"),
+        "parent_id": Attribute("Id of the parent project.", "string"),
         "domain_id": Attribute("Id of the domain.", "string"),
-        "enabled": Attribute("It can be used.", "boolean"),
-        "is_domain": Attribute("It acts as a domain.", "boolean"),
+        "enabled": Attribute("Enabled state: false blocks the use.", "boolean"),
+        "is_domain": Attribute("Domain role: true if the project acts as a domain.", "boolean"),
     }
 
     def before_delete(self, target: ResourceView, context: StepContext) -> None:
@@ -56,13 +56,13 @@ class KeystoneDomain(NamedType):
     """A domain, to which projects, users and groups belong."""
 
     support_status = since("8.0.0")
-    description = "A domain of projects, users and groups. By default administrators alone may create it."
+    description = "A domain of projects, users and groups; for administrators by default."
     path = "/domains"
     item = "domain"
     identity = "the name, which is unique, and the field ``stoker``"
     properties_schema = {
         "name": NAME,
-        "description": Property("string", "Its description.", update_allowed=True),
+        "description": Property("string", "Description.", update_allowed=True),
         "enabled": ENABLED,
     }
     attributes_schema = SHOW
@@ -84,7 +84,7 @@ class KeystoneRole(NamedType):
     """A role."""
 
     support_status = since("2015.1")
-    description = "A role of users and groups. By default administrators alone may create it."
+    description = "A role for users and groups; for administrators by default."
     path = "/roles"
     item = "role"
     references = {"domain": NamedRemote("keystone.domain")}
@@ -92,7 +92,7 @@ class KeystoneRole(NamedType):
         "name": NAME,
         "domain": Property(
             "string",
-            "Name or id of the domain in which alone it counts.",
+            "Name or id of the domain, for a domain-specific role.",
             constraints=(Custom(check_name="keystone.domain"),),
         ),
     }
