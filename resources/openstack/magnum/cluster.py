@@ -22,7 +22,7 @@ VOLUME_DRIVERS: Mapping[str, tuple[str, ...]] = {
     "mesos": ("rexray",),
 }
 """Drivers of volumes by the engine that can use them."""
-NAME = Property("string", "Its name; none: made of the stack's and the resource's.")
+NAME = Property("string", "Name; if omitted, generated from the names of the stack and the resource.")
 
 
 class ContainerType(ComparedType):
@@ -57,7 +57,7 @@ class ContainerType(ComparedType):
 class ClusterTemplate(ContainerType):
     """A model of clusters."""
 
-    description = "A model of clusters of containers."
+    description = "A cluster template: the settings of container clusters."
     path = "/clustertemplates"
     items = "clustertemplates"
     references = {
@@ -73,20 +73,22 @@ class ClusterTemplate(ContainerType):
         "name": NAME,
         "image": Property(
             "string",
-            "Name or id of the servers' image.",
+            "Name or id of the nodes' image.",
             required=True,
             constraints=(Custom(check_name="glance.image"),),
         ),
         "flavor": Property(
-            "string", "Name or id of the servers' flavor.", constraints=(Custom(check_name="nova.flavor"),)
+            "string",
+            "Name or id of the worker nodes' flavor.",
+            constraints=(Custom(check_name="nova.flavor"),),
         ),
         "master_flavor": Property(
             "string",
-            "Name or id of the flavor of the servers that lead.",
+            "Name or id of the master nodes' flavor.",
             constraints=(Custom(check_name="nova.flavor"),),
         ),
         "keypair": Property(
-            "string", "Name of the servers' key pair.", constraints=(Custom(check_name="nova.keypair"),)
+            "string", "Name of the nodes' key pair.", constraints=(Custom(check_name="nova.keypair"),)
         ),
         "external_network": Property(
             "string",
@@ -96,55 +98,60 @@ class ClusterTemplate(ContainerType):
         ),
         "fixed_network": Property(
             "string",
-            "Name or id of the servers' network.",
+            "Name or id of the nodes' network.",
             constraints=(Custom(check_name="neutron.network"),),
         ),
         "fixed_subnet": Property(
-            "string", "Name or id of the servers' subnet.", constraints=(Custom(check_name="neutron.subnet"),)
+            "string", "Name or id of the nodes' subnet.", constraints=(Custom(check_name="neutron.subnet"),)
         ),
-        "network_driver": Property("string", "Driver of the containers' networks."),
+        "network_driver": Property("string", "Container network driver."),
         "volume_driver": Property(
             "string",
-            "Driver of the containers' volumes.",
+            "Container volume driver.",
             constraints=(AllowedValues(values=("cinder", "rexray")),),
         ),
         "dns_nameserver": Property(
-            "string", "Address of a DNS server.", constraints=(Custom(check_name="ip_addr"),)
+            "string", "Address of the DNS name server.", constraints=(Custom(check_name="ip_addr"),)
         ),
         "docker_volume_size": Property(
-            "integer", "Size of the volume for images, in GiB.", constraints=(Range(minimum=1),)
+            "integer", "Size of the volume for container images, in GiB.", constraints=(Range(minimum=1),)
         ),
         "docker_storage_driver": Property(
             "string",
-            "Driver of the images' storage.",
+            "Storage driver for container images.",
             default="devicemapper",
             constraints=(AllowedValues(values=("devicemapper", "overlay")),),
         ),
         "coe": Property(
             "string",
-            "The engine that runs the containers.",
+            "Container orchestration engine (COE).",
             required=True,
             constraints=(AllowedValues(values=tuple(VOLUME_DRIVERS)),),
         ),
-        "http_proxy": Property("string", "Address of a proxy for HTTP."),
-        "https_proxy": Property("string", "Address of a proxy for HTTPS."),
-        "no_proxy": Property("string", "Hosts that need no proxy, separated by commas."),
-        "labels": Property("map", "Further settings by their names."),
-        "tls_disabled": Property("boolean", "Connections are not encrypted.", default=False),
-        "public": Property("boolean", "Other projects may use it.", default=False, update_allowed=True),
-        "registry_enabled": Property("boolean", "The cluster has a registry of images.", default=False),
+        "http_proxy": Property("string", "URL of the HTTP proxy."),
+        "https_proxy": Property("string", "URL of the HTTPS proxy."),
+        "no_proxy": Property("string", "Hosts without proxy, separated by commas."),
+        "labels": Property("map", "Labels: additional settings by name."),
+        "tls_disabled": Property("boolean", "TLS: true disables it for the cluster's API.", default=False),
+        "public": Property(
+            "boolean",
+            "Public access: true lets all projects use the cluster template.",
+            default=False,
+            update_allowed=True,
+        ),
+        "registry_enabled": Property(
+            "boolean", "Private registry for container images in the cluster.", default=False
+        ),
         "server_type": Property(
             "string",
-            "Virtual machines or bare metal.",
+            "Server type: vm (virtual machine) or bm (bare metal).",
             default="vm",
             constraints=(AllowedValues(values=("vm", "bm")),),
         ),
-        "master_lb_enabled": Property(
-            "boolean", "A load balancer is before the servers that lead.", default=True
-        ),
-        "floating_ip_enabled": Property("boolean", "The servers have floating IPs.", default=True),
+        "master_lb_enabled": Property("boolean", "Load balancer for the master nodes.", default=True),
+        "floating_ip_enabled": Property("boolean", "Floating IPs for the nodes.", default=True),
     }
-    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+    attributes_schema = {"show": Attribute("All fields, as the service's API returns them.", "map")}
 
     def validate(self, properties: JsonMap) -> None:
         """Check that the engine can use the driver of volumes."""
@@ -159,7 +166,7 @@ class ClusterTemplate(ContainerType):
 class Cluster(ContainerType):
     """A cluster."""
 
-    description = "A cluster of servers that run containers."
+    description = "A container cluster, such as Kubernetes."
     path = "/clusters"
     items = "clusters"
     slow_delete = True
@@ -176,31 +183,35 @@ class Cluster(ContainerType):
         "name": NAME,
         "cluster_template": Property(
             "string",
-            "Name or id of the model.",
+            "Name or id of the cluster template.",
             required=True,
             constraints=(Custom(check_name="magnum.cluster_template"),),
         ),
         "keypair": Property(
             "string",
-            "Name of the servers' key pair; none: that of the model.",
+            "Name of the nodes' key pair; if omitted, that of the cluster template.",
             constraints=(Custom(check_name="nova.keypair"),),
         ),
         "node_count": Property(
-            "integer", "Number of servers.", default=1, update_allowed=True, constraints=(Range(minimum=1),)
+            "integer",
+            "Number of worker nodes.",
+            default=1,
+            update_allowed=True,
+            constraints=(Range(minimum=1),),
         ),
         "master_count": Property(
             "integer",
-            "Number of servers that lead.",
+            "Number of master nodes.",
             default=1,
             update_allowed=True,
             constraints=(Range(minimum=1),),
         ),
         "discovery_url": Property(
-            "string", "Address by which the servers find each other.", update_allowed=True
+            "string", "Discovery URL, by which the nodes find each other.", update_allowed=True
         ),
         "create_timeout": Property(
             "integer",
-            "Minutes that the creation may take.",
+            "Timeout of the creation, in minutes.",
             default=60,
             update_allowed=True,
             constraints=(Range(minimum=0),),
@@ -208,18 +219,18 @@ class Cluster(ContainerType):
     }
     attributes_schema = {
         **{
-            name: Attribute("The field of this name.", "string")
+            name: Attribute("Field of the same name in the service's API.", "string")
             for name in (
                 *("api_address", "cluster_template_id", "coe_version", "container_version"),
                 *("discovery_url", "keypair", "name", "stack_id", "status", "status_reason"),
             )
         },
         **{
-            name: Attribute("The field of this name.", "integer")
+            name: Attribute("Field of the same name in the service's API.", "integer")
             for name in ("create_timeout", "master_count", "node_count")
         },
-        "master_addresses": Attribute("Addresses of the servers that lead.", "list"),
-        "node_addresses": Attribute("Addresses of the servers.", "list"),
+        "master_addresses": Attribute("IP addresses of the master nodes.", "list"),
+        "node_addresses": Attribute("IP addresses of the worker nodes.", "list"),
     }
 
     def problem(self, remote: JsonMap) -> str:
