@@ -14,28 +14,28 @@ PASSWORD = "password"
 class SecurityService(DescribedManilaType):
     """A directory service.  Answers hold its password, which is not kept with them."""
 
-    description = "A directory service, such as LDAP, that knows the users of shares."
+    description = "A security service, such as LDAP, that authenticates the users of shares."
     path = "/security-services"
     item = "security_service"
     list_path = "/security-services/detail"
     properties_schema = {
-        "name": Property("string", "Its name.", update_allowed=True),
+        "name": Property("string", "Name.", update_allowed=True),
         "type": Property(
             "string",
-            "The kind of service.",
+            "Type of the security service.",
             required=True,
             constraints=(AllowedValues(values=("ldap", "kerberos", "active_directory")),),
         ),
-        "dns_ip": Property(
-            "string", "Address of the DNS server in the project's network.", update_allowed=True
-        ),
-        "server": Property("string", "Address or host name of the service.", update_allowed=True),
-        "domain": Property("string", "Its domain.", update_allowed=True),
-        "user": Property("string", "User or group of the service.", update_allowed=True),
-        PASSWORD: Property("string", "The user's password.", update_allowed=True, sensitive=True),
-        "description": Property("string", "Its description.", update_allowed=True),
+        "dns_ip": Property("string", "DNS server address in the project's network.", update_allowed=True),
+        "server": Property("string", "Address or host name of the security service.", update_allowed=True),
+        "domain": Property("string", "Domain of the security service.", update_allowed=True),
+        "user": Property("string", "User or group of the security service.", update_allowed=True),
+        PASSWORD: Property("string", "Password of the user.", update_allowed=True, sensitive=True),
+        "description": Property("string", "Description.", update_allowed=True),
     }
-    attributes_schema = {"show": Attribute("All that the service reports of it but the password.", "map")}
+    attributes_schema = {
+        "show": Attribute("All fields, as the service's API returns them, without the password.", "map")
+    }
 
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
         """Return the fields but the password."""

@@ -37,18 +37,18 @@ CHANGED_AS = {"name": "display_name", "description": "display_description", "is_
 """The fields of a change, which has other names for them than a creation."""
 RULE = Property(
     "map",
-    "A rule.",
+    "Access rule.",
     schema={
-        "access_to": Property("string", "Address or name of who may use it.", required=True),
+        "access_to": Property("string", "Address, user or name that gets access.", required=True),
         "access_type": Property(
             "string",
-            "How that is named.",
+            "Access type: meaning of access_to.",
             required=True,
             constraints=(AllowedValues(values=("ip", "user", "cert", "cephx")),),
         ),
         "access_level": Property(
             "string",
-            "ro: they may read; rw, and none: they may write, too.",
+            "Access level: ro (read-only) or rw (read and write); if omitted, rw.",
             constraints=(AllowedValues(values=("ro", "rw")),),
         ),
     },
@@ -58,7 +58,7 @@ RULE = Property(
 class ManilaShare(ManilaType):
     """A share."""
 
-    description = "A file system that several clients use at once."
+    description = "A share: a file system for several clients."
     path = "/shares"
     item = "share"
     list_path = "/shares/detail"
@@ -75,38 +75,43 @@ class ManilaShare(ManilaType):
     properties_schema = {
         "share_protocol": Property(
             "string",
-            "The protocol that clients use.",
+            "Shared file system protocol.",
             required=True,
             constraints=(AllowedValues(values=("NFS", "CIFS", "GlusterFS", "HDFS", "CEPHFS")),),
         ),
-        "size": Property("integer", "Its size in GiB.", required=True),
+        "size": Property("integer", "Size, in GiB.", required=True),
         "snapshot": Property(
             "string",
-            "Name or id of the snapshot of which it is a copy.",
+            "Name or id of the snapshot that the share is created from.",
             constraints=(Custom(check_name="manila.share_snapshot"),),
         ),
-        "name": Property("string", "Its name.", update_allowed=True),
-        "metadata": Property("map", "Its metadata.", update_allowed=True),
+        "name": Property("string", "Name.", update_allowed=True),
+        "metadata": Property("map", "Metadata.", update_allowed=True),
         "share_network": Property(
             "string",
             "Name or id of the share network.",
             constraints=(Custom(check_name="manila.share_network"),),
         ),
-        "description": Property("string", "Its description.", update_allowed=True),
+        "description": Property("string", "Description.", update_allowed=True),
         "share_type": Property(
-            "string", "Name or id of its type.", constraints=(Custom(check_name="manila.share_type"),)
+            "string", "Name or id of the share type.", constraints=(Custom(check_name="manila.share_type"),)
         ),
-        "is_public": Property("boolean", "All projects see it.", default=False, update_allowed=True),
-        RULES: Property("list", "Who may use it.", default=[], update_allowed=True, schema=RULE),
+        "is_public": Property(
+            "boolean",
+            "Public visibility: true shows the share to all projects.",
+            default=False,
+            update_allowed=True,
+        ),
+        RULES: Property("list", "Access rules.", default=[], update_allowed=True, schema=RULE),
     }
     attributes_schema = {
-        "availability_zone": Attribute("Its availability zone.", "string"),
-        "host": Attribute("The host that keeps it; shown to administrators.", "string"),
-        LOCATIONS: Attribute("Addresses at which clients mount it.", "list"),
-        "share_server_id": Attribute("Id of its server; shown to administrators.", "string"),
-        "created_at": Attribute("The moment of its creation.", "string"),
-        "status": Attribute("Its status.", "string"),
-        "project_id": Attribute("Id of its project.", "string"),
+        "availability_zone": Attribute("Availability zone.", "string"),
+        "host": Attribute("Host of the share; for administrators.", "string"),
+        LOCATIONS: Attribute("Export locations, for mounting the share.", "list"),
+        "share_server_id": Attribute("Id of the share server; for administrators.", "string"),
+        "created_at": Attribute("Time of creation.", "string"),
+        "status": Attribute("Status.", "string"),
+        "project_id": Attribute("Id of the project.", "string"),
     }
 
     # -- creation and update -----------------------------------------------------------------------

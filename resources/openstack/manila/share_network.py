@@ -22,7 +22,7 @@ SERVICES = "security_services"
 class ShareNetwork(DescribedManilaType):
     """A network of shares' servers."""
 
-    description = "The network that servers of shares are on, and the security services that they use."
+    description = "A share network: the network of share servers, with their security services."
     # Newer versions have a list of subnets in place of Heat's attributes.
     interface = Interface("2", "2.50")
     path = "/share-networks"
@@ -34,7 +34,7 @@ class ShareNetwork(DescribedManilaType):
     }
     apart = (SERVICES, OLD_NETWORK)
     properties_schema = {
-        "name": Property("string", "Its name.", update_allowed=True),
+        "name": Property("string", "Name.", update_allowed=True),
         NETWORK: Property(
             "string",
             "Name or id of the network.",
@@ -49,26 +49,26 @@ class ShareNetwork(DescribedManilaType):
         ),
         OLD_NETWORK: Property(
             "string",
-            "Id of a network of Nova.",
+            "Id of a Nova network.",
             update_allowed=True,
             support_status=SupportStatus("HIDDEN", version="21.0.0", message="No cloud has such networks."),
         ),
-        "description": Property("string", "Its description.", update_allowed=True),
+        "description": Property("string", "Description.", update_allowed=True),
         SERVICES: Property(
             "list",
             "Names or ids of the security services.",
             default=[],
             update_allowed=True,
-            schema=Property("string", "A security service."),
+            schema=Property("string", "Name or id of a security service."),
         ),
     }
     attributes_schema = {
         name: Attribute(text, "string", volatile=True)
         for name, text in {
-            "segmentation_id": "Number of the VLAN or tunnel.",
-            "cidr": "Range of addresses of the subnet.",
-            "ip_version": "Version of its addresses.",
-            "network_type": "How the network is made.",
+            "segmentation_id": "Segmentation id: VLAN number, or tunnel key (VNI).",
+            "cidr": "Address range of the subnet, as CIDR.",
+            "ip_version": "IP version.",
+            "network_type": "Type of the physical network.",
         }.items()
     }
 

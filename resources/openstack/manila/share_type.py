@@ -30,7 +30,7 @@ class _Mark(FieldMark):
 class ShareType(ManilaType):
     """A kind of share; for administrators."""
 
-    description = "A kind of share. By default administrators alone may create it."
+    description = "A share type; for administrators by default."
     path = "/types"
     item = "share_type"
     list_parameters = {"is_public": "all"}
@@ -38,18 +38,22 @@ class ShareType(ManilaType):
     renamed = {"is_public": "share_type_access:is_public"}
     apart = (EXTRA_SPECS, *SWITCHES)
     properties_schema = {
-        "name": Property("string", "Its name.", required=True),
-        "is_public": Property("boolean", "All projects may use it.", default=True),
-        SERVERS: Property("boolean", "The drivers of its shares make servers for them.", required=True),
-        EXTRA_SPECS: Property("map", "Its extra specs.", update_allowed=True),
+        "name": Property("string", "Name.", required=True),
+        "is_public": Property("boolean", "Public access: true gives all projects access.", default=True),
+        SERVERS: Property(
+            "boolean",
+            "Driver mode: true if the driver creates share servers (driver_handles_share_servers).",
+            required=True,
+        ),
+        EXTRA_SPECS: Property("map", "Extra specs.", update_allowed=True),
         SNAPSHOTS: Property(
             "boolean",
-            "Its shares can have snapshots.",
+            "Snapshot support.",
             default=True,
             support_status=SupportStatus(version="6.0.0"),
         ),
     }
-    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+    attributes_schema = {"show": Attribute("All fields, as the service's API returns them.", "map")}
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new type; two properties are extra specs of their own."""
