@@ -17,7 +17,7 @@ class CronTrigger(ComparedType):
     """A trigger; a project has one of each name."""
 
     support_status = SupportStatus(version="5.0.0")
-    description = "Begins a workflow of Mistral at the times that a pattern names."
+    description = "A cron trigger: the schedule of a Mistral workflow."
     service = "workflow"
     path = "/cron_triggers"
     item = ""
@@ -28,15 +28,17 @@ class CronTrigger(ComparedType):
     # The service deletes a trigger with its last execution, which is no drift.
     is_listed = False
     properties_schema = {
-        "name": Property("string", "Its name; none: made of the stack's and the resource's."),
+        "name": Property(
+            "string", "Name; if omitted, generated from the names of the stack and the resource."
+        ),
         "pattern": Property(
             "string",
-            "When the workflow begins, in cron's notation.",
+            "Schedule, as a cron expression.",
             constraints=(Custom(check_name="cron_expression"),),
         ),
         "workflow": Property(
             "map",
-            "The workflow.",
+            "Workflow to run.",
             required=True,
             schema={
                 "name": Property(
@@ -48,14 +50,14 @@ class CronTrigger(ComparedType):
                 "input": Property("map", "Input of the workflow."),
             },
         ),
-        "first_time": Property("string", "When it begins first, as YYYY-MM-DD HH:MM in UTC."),
-        "count": Property("integer", "How many times it begins; the trigger is gone after that."),
+        "first_time": Property("string", "Time of the first execution, as YYYY-MM-DD HH:MM in UTC."),
+        "count": Property("integer", "Number of executions, after which the trigger is deleted."),
     }
     attributes_schema = {
         "next_execution_time": Attribute(
-            "When it begins next, as YYYY-MM-DD HH:MM:SS in UTC.", "string", volatile=True
+            "Time of the next execution, as YYYY-MM-DD HH:MM:SS in UTC.", "string", volatile=True
         ),
-        "remaining_executions": Attribute("How many times it will begin yet.", "integer", volatile=True),
+        "remaining_executions": Attribute("Number of remaining executions.", "integer", volatile=True),
     }
 
     def validate(self, properties: JsonMap) -> None:

@@ -24,7 +24,7 @@ ENVIRONMENT = "heat_extresource_data"
 LONGEST_ID = 255
 _ACTION = Property(
     "map",
-    "The workflow that the action runs.",
+    "Workflow of the action.",
     schema={
         "workflow": Property(
             "string",
@@ -33,7 +33,7 @@ _ACTION = Property(
             constraints=(Custom(check_name="mistral.workflow"),),
         ),
         "params": Property(
-            "map", "Parameters of the execution; a workflow of the type reverse needs task_name.", default={}
+            "map", "Parameters of the execution; task_name is required for a reverse workflow.", default={}
         ),
     },
 )
@@ -56,20 +56,20 @@ class ExternalResource(ResourceType):
     properties_schema = {
         "actions": Property(
             "map",
-            "Workflows by action; an action without one does nothing.",
+            "Workflows by action; actions without a workflow do nothing.",
             required=True,
             schema=dict.fromkeys(ACTIONS, _ACTION),
         ),
         "input": Property("map", "Input of the workflows.", default={}, update_allowed=True),
         "description": Property("string", "Description of the executions.", default="Heat managed"),
         "replace_on_change_inputs": Property(
-            "list", "Names of inputs of which a change replaces the resource.", default=[]
+            "list", "Names of inputs whose change replaces the resource.", default=[]
         ),
         "always_update": Property(
-            "boolean", "Every update of the stack runs the workflow of UPDATE.", default=False
+            "boolean", "Execution of the UPDATE workflow with every update of the stack.", default=False
         ),
     }
-    attributes_schema = {"output": Attribute("The outputs of the executions.", "map")}
+    attributes_schema = {"output": Attribute("Outputs of the executions.", "map")}
 
     def needs_replace(self, before: JsonMap, after: JsonMap) -> bool:
         """Return whether an input has changed that says so."""

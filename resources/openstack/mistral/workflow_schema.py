@@ -7,16 +7,16 @@ from ...schema import Attribute, Property, SupportStatus
 
 _SINCE_5 = SupportStatus(version="5.0.0")
 _SINCE_8 = SupportStatus(version="8.0.0")
-_ON_SUCCESS = "Tasks that run once it has ended well."
-_ON_ERROR = "Tasks that run once it has failed."
-_ON_COMPLETE = "Tasks that run once it has ended, well or not."
-_REQUIRES = "Tasks that come before it; for workflows of the type reverse."
-_RETRY = "When it is tried again after a failure."
-_WAIT_BEFORE = "Seconds before it begins."
-_WAIT_AFTER = "Seconds between its end and the tasks after it."
-_PAUSE_BEFORE = "The execution is paused before it."
-_TIMEOUT = "Seconds after which it fails."
-_CONCURRENCY = "How many of its actions run at the same time; for tasks with with_items."
+_ON_SUCCESS = "Tasks to run after the task has succeeded."
+_ON_ERROR = "Tasks to run after the task has failed."
+_ON_COMPLETE = "Tasks to run after the task has completed, successfully or not."
+_REQUIRES = "Tasks that the task depends on, in a reverse workflow."
+_RETRY = "Retry policy."
+_WAIT_BEFORE = "Delay before the task, in seconds."
+_WAIT_AFTER = "Delay after the task, in seconds."
+_PAUSE_BEFORE = "Pause of the execution before the task."
+_TIMEOUT = "Timeout of the task, in seconds."
+_CONCURRENCY = "Maximum number of concurrent actions, with with_items."
 POLICIES = "policies"
 TASK_DEFAULTS: Mapping[str, Property] = {
     "on_success": Property("list", _ON_SUCCESS),
@@ -31,22 +31,22 @@ TASK_DEFAULTS: Mapping[str, Property] = {
     "concurrency": Property("integer", _CONCURRENCY, support_status=_SINCE_8),
 }
 TASK: Mapping[str, Property] = {
-    "name": Property("string", "Its name.", required=True),
-    "description": Property("string", "Its description."),
+    "name": Property("string", "Name of the task.", required=True),
+    "description": Property("string", "Description of the task."),
     "input": Property("map", "Input of the action or the workflow."),
-    "action": Property("string", "Name of the action that it runs; it has this or a workflow."),
+    "action": Property("string", "Name of the action to run; alternative to workflow."),
     "workflow": Property(
         "string",
-        "Name of the workflow that it runs; it has this or an action.",
+        "Name of the workflow to run; alternative to action.",
         constraints=(Custom(check_name="mistral.workflow"),),
     ),
-    "publish": Property("map", "Values for the tasks after it, by name."),
+    "publish": Property("map", "Variables to publish to the following tasks, by name."),
     "on_success": Property("list", _ON_SUCCESS),
     "on_error": Property("list", _ON_ERROR),
     "on_complete": Property("list", _ON_COMPLETE),
     POLICIES: Property(
         "map",
-        "The old place of retry, timeout and others.",
+        "Old form of retry, timeout and other policies.",
         support_status=SupportStatus("HIDDEN", version="8.0.0", message="Give them to the task itself."),
     ),
     "requires": Property("list", _REQUIRES),
@@ -56,66 +56,66 @@ TASK: Mapping[str, Property] = {
     "pause_before": Property("boolean", _PAUSE_BEFORE, support_status=_SINCE_5),
     "timeout": Property("integer", _TIMEOUT, support_status=_SINCE_5),
     "with_items": Property(
-        "string", "It runs once for each item of a list, such as x in <% $.list %>.", support_status=_SINCE_5
+        "string", "Iteration over the items of a list, such as x in <% $.list %>.", support_status=_SINCE_5
     ),
-    "keep_result": Property("boolean", "Its result is stored.", support_status=_SINCE_5),
+    "keep_result": Property("boolean", "Storage of the task's result.", support_status=_SINCE_5),
     "concurrency": Property("integer", _CONCURRENCY, support_status=_SINCE_8),
-    "target": Property("string", "The executor that runs the action.", support_status=_SINCE_5),
+    "target": Property("string", "Name of the executor that runs the action.", support_status=_SINCE_5),
     "join": Property(
         "string",
-        "It waits for the tasks before it: for all, or for so many.",
+        "Number of preceding tasks to wait for, or all.",
         support_status=SupportStatus(version="6.0.0"),
     ),
 }
 PROPERTIES: Mapping[str, Property] = {
-    "name": Property("string", "Its name; none: made of the stack's and the resource's."),
+    "name": Property("string", "Name; if omitted, generated from the names of the stack and the resource."),
     "type": Property(
         "string",
-        "direct: tasks name those after them; reverse: tasks name those before them.",
+        "Workflow type: direct names the following tasks, reverse the required tasks.",
         required=True,
         update_allowed=True,
         constraints=(AllowedValues(values=("direct", "reverse")),),
     ),
     "use_request_body_as_input": Property(
         "boolean",
-        "A signal is the input itself; otherwise it is a map of input and params.",
+        "Meaning of a signal's body: true: the workflow's input; otherwise a map of input and params.",
         update_allowed=True,
         support_status=SupportStatus(version="6.0.0"),
     ),
-    "tags": Property(
-        "list", "Its tags.", update_allowed=True, support_status=SupportStatus(version="10.0.0")
-    ),
-    "description": Property("string", "Its description.", update_allowed=True),
-    "input": Property(
-        "map", "Its inputs, with their values for signals that give none.", update_allowed=True
-    ),
-    "output": Property("map", "Its outputs; values are expressions in YAQL.", update_allowed=True),
+    "tags": Property("list", "Tags.", update_allowed=True, support_status=SupportStatus(version="10.0.0")),
+    "description": Property("string", "Description.", update_allowed=True),
+    "input": Property("map", "Input of the workflow, with default values.", update_allowed=True),
+    "output": Property("map", "Output of the workflow, as YAQL expressions.", update_allowed=True),
     "params": Property(
         "map",
-        "Parameters of the executions that signals begin; a workflow of the type reverse needs task_name.",
+        "Parameters of the executions; task_name is required for a reverse workflow.",
         update_allowed=True,
     ),
     "task_defaults": Property(
-        "map", "Settings of all tasks.", update_allowed=True, schema=TASK_DEFAULTS, support_status=_SINCE_5
+        "map",
+        "Default settings of all tasks.",
+        update_allowed=True,
+        schema=TASK_DEFAULTS,
+        support_status=_SINCE_5,
     ),
     "tasks": Property(
         "list",
-        "Its tasks.",
+        "Tasks.",
         required=True,
         update_allowed=True,
         constraints=(Length(minimum=1),),
-        schema=Property("map", "A task.", schema=TASK),
+        schema=Property("map", "Task.", schema=TASK),
     ),
 }
 ATTRIBUTES: Mapping[str, Attribute] = {
-    "data": Attribute("Its name and its input.", "map"),
+    "data": Attribute("Name and input of the workflow.", "map"),
     "alarm_url": Attribute(
-        "Where an alarm posts a signal, which begins an execution; signed, so that it needs no token.",
+        "Signed URL for signals, each of which starts an execution; no token is needed.",
         "string",
         sensitive=True,
     ),
     "executions": Attribute(
-        "Executions that signals have begun, the last one first: maps of id, workflow_name, created_at, "
+        "Executions started by signals, the newest first: maps of id, workflow_name, created_at, "
         "updated_at, state, input and output.",
         "list",
         volatile=True,
