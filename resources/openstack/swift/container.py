@@ -162,26 +162,32 @@ class SwiftContainer(StoredContainer):
 
     description = "A container of objects."
     properties_schema = {
-        "name": Property("string", "Name; none: made of the stack's and the resource's."),
-        "X-Container-Read": Property("string", "Who may read its objects: an access list of Swift."),
-        "X-Container-Write": Property("string", "Who may write objects: an access list of Swift."),
-        "X-Container-Meta": Property("map", "Its metadata: headers ``X-Container-Meta-KEY``.", default={}),
+        "name": Property(
+            "string", "Name; if omitted, generated from the names of the stack and the resource."
+        ),
+        "X-Container-Read": Property("string", "Read access control list (ACL) of the container."),
+        "X-Container-Write": Property("string", "Write access control list (ACL) of the container."),
+        "X-Container-Meta": Property(
+            "map", "Container metadata: headers ``X-Container-Meta-KEY``.", default={}
+        ),
         "X-Account-Meta": Property(
-            "map", "Metadata of the account, which stays: headers ``X-Account-Meta-KEY``.", default={}
+            "map",
+            "Account metadata: headers ``X-Account-Meta-KEY``; kept when the container is deleted.",
+            default={},
         ),
         "PurgeOnDelete": Property(
             "boolean",
-            "The objects are deleted with the container; otherwise one that has objects is not deleted.",
+            "Deletion of all objects with the container; otherwise only an empty container is deleted.",
             default=False,
             support_status=SupportStatus(version="2015.1"),
         ),
     }
     attributes_schema = {
-        "DomainName": Attribute("Host of the container's address.", "string"),
-        "WebsiteURL": Attribute("Address of the container.", "string"),
-        "RootURL": Attribute("Address of the account.", "string"),
-        "ObjectCount": Attribute("Number of its objects.", "integer", volatile=True),
-        "BytesUsed": Attribute("Size of its objects together.", "integer", volatile=True),
+        "DomainName": Attribute("Host name of the container's URL.", "string"),
+        "WebsiteURL": Attribute("URL of the container.", "string"),
+        "RootURL": Attribute("URL of the account.", "string"),
+        "ObjectCount": Attribute("Number of objects.", "integer", volatile=True),
+        "BytesUsed": Attribute("Total size of the objects, in bytes.", "integer", volatile=True),
         "HeadContainer": Attribute("All headers of the container.", "map", volatile=True),
     }
 
@@ -228,7 +234,7 @@ class Bucket(StoredContainer):
     properties_schema = {
         "AccessControl": Property(
             "string",
-            "Who may use its objects; none: the stack's user.",
+            "Canned access control list; if omitted, only the stack's user has access.",
             constraints=(
                 AllowedValues(
                     values=(
@@ -240,17 +246,17 @@ class Bucket(StoredContainer):
         ),
         "WebsiteConfiguration": Property(
             "map",
-            "Objects that Swift's static web middleware shows.",
+            "Static website, shown by Swift's static web middleware.",
             schema={
-                "IndexDocument": Property("string", "Name of the first page."),
-                "ErrorDocument": Property("string", "Ending of the names of the pages for errors."),
+                "IndexDocument": Property("string", "Name of the index page."),
+                "ErrorDocument": Property("string", "Suffix of the names of the error pages."),
             },
         ),
-        "Tags": pairs("Its metadata: headers ``X-Container-Meta-S3-Tag-KEY``."),
+        "Tags": pairs("Container metadata: headers ``X-Container-Meta-S3-Tag-KEY``."),
     }
     attributes_schema = {
-        "DomainName": Attribute("Host of the container's address.", "string"),
-        "WebsiteURL": Attribute("Address of the container.", "string"),
+        "DomainName": Attribute("Host name of the container's URL.", "string"),
+        "WebsiteURL": Attribute("URL of the container.", "string"),
     }
 
     def headers(self, target: ResourceView, context: StepContext) -> Mapping[str, str]:

@@ -38,16 +38,14 @@ LONGEST_REASONS = 4096
 class SwiftSignalHandle(ResourceType):
     """An object to which signals are written."""
 
-    description = "Takes signals as an object of Swift, for a SwiftSignal that waits for them."
+    description = "A signal handle: a Swift object that takes the signals for a SwiftSignal."
     support_status = SupportStatus(version="2014.2")
     uses_credentials = True
     service = OBJECTS
     identity = "the name of the object"
     attributes_schema = {
-        "token": Attribute("Empty: the address needs no token.", "string"),
-        "endpoint": Attribute(
-            "Address to which a client writes its signal by PUT.", "string", sensitive=True
-        ),
+        "token": Attribute("Always empty, because the URL needs no token.", "string"),
+        "endpoint": Attribute("URL to which a client writes its signal by PUT.", "string", sensitive=True),
         "curl_cli": Attribute(
             "Beginning of a command line that sends a signal. Add --data-binary "
             '\'{"status": "SUCCESS"}\', or FAILURE for a failure.',
@@ -113,30 +111,30 @@ class SwiftSignalHandle(ResourceType):
 class SwiftSignal(ResourceType):
     """A condition that a number of signals meets."""
 
-    description = "Waits until signals are written to the object of a SwiftSignalHandle."
+    description = "A wait condition for signals to a SwiftSignalHandle."
     support_status = SupportStatus(version="2014.2")
     uses_credentials = True
     service = OBJECTS
     identity = "nothing is made"
     properties_schema = {
         "handle": Property(
-            "string", "The handle that takes the signals, by get_resource.", required=True, sensitive=True
+            "string", "Reference of the signal handle, by get_resource.", required=True, sensitive=True
         ),
         "timeout": Property(
             "number",
-            "Seconds until the condition fails if too few signals have come.",
+            "Timeout for the signals, in seconds.",
             required=True,
             constraints=(Range(minimum=1, maximum=43200),),
         ),
         "count": Property(
             "integer",
-            "How many signals of success are needed.",
+            "Number of success signals to wait for.",
             default=1,
             constraints=(Range(minimum=1, maximum=1000),),
         ),
     }
     attributes_schema = {
-        "data": Attribute("JSON text: a map from the id of each signal to its data.", "string")
+        "data": Attribute("Data of the signals, as JSON text: a map by signal id.", "string")
     }
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
