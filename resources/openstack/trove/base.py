@@ -25,19 +25,19 @@ REASONS: Mapping[str, str] = {
 FLAVOR = Custom(check_name="trove.flavor")
 NETWORKS_SCHEMA = Property(
     "map",
-    "A network interface.",
+    "Network interface.",
     schema={
         "network": Property(
             "string",
-            "Name or id of the network; an interface has this or a port.",
+            "Name or id of the network; alternative to port.",
             constraints=(Custom(check_name="neutron.network"),),
         ),
         "port": Property(
             "string",
-            "Name or id of the port; an interface has this or a network.",
+            "Name or id of the port; alternative to network.",
             constraints=(Custom(check_name="neutron.port"),),
         ),
-        "fixed_ip": Property("string", "Its IPv4 address.", constraints=(Custom(check_name="ip_addr"),)),
+        "fixed_ip": Property("string", "Fixed IPv4 address.", constraints=(Custom(check_name="ip_addr"),)),
     },
 )
 

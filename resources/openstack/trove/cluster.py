@@ -37,41 +37,41 @@ class DatabaseCluster(DatabaseType):
     properties_schema = {
         "name": Property(
             "string",
-            "Its name; none: made of the stack's and the resource's.",
+            "Name; if omitted, generated from the names of the stack and the resource.",
             constraints=(Length(maximum=255),),
         ),
         "datastore_type": Property(
-            "string", "The kind of database.", required=True, constraints=(Length(maximum=255),)
+            "string", "Datastore type, such as mongodb.", required=True, constraints=(Length(maximum=255),)
         ),
         "datastore_version": Property(
-            "string", "The version of the database.", required=True, constraints=(Length(maximum=255),)
+            "string", "Datastore version.", required=True, constraints=(Length(maximum=255),)
         ),
         "instances": Property(
             "list",
-            "Its instances.",
+            "Instances of the cluster.",
             required=True,
             schema=Property(
                 "map",
-                "An instance.",
+                "Instance.",
                 schema={
                     "flavor": Property(
-                        "string", "Name or id of its flavor.", required=True, constraints=(FLAVOR,)
+                        "string", "Name or id of the flavor.", required=True, constraints=(FLAVOR,)
                     ),
                     "volume_size": Property(
                         "integer",
-                        "Size of its volume, in GiB.",
+                        "Volume size, in GiB.",
                         required=True,
                         constraints=(Range(minimum=1, maximum=150),),
                     ),
                     "networks": Property(
                         "list",
-                        "Its network interfaces.",
+                        "Network interfaces.",
                         default=[],
                         schema=NETWORKS_SCHEMA,
                         support_status=SupportStatus(version="10.0.0"),
                     ),
                     "availability_zone": Property(
-                        "string", "Its availability zone.", support_status=SupportStatus(version="14.0.0")
+                        "string", "Availability zone.", support_status=SupportStatus(version="14.0.0")
                     ),
                 },
             ),
@@ -79,7 +79,7 @@ class DatabaseCluster(DatabaseType):
     }
     attributes_schema = {
         "instances": Attribute("Ids of the instances.", "list"),
-        "ip": Attribute("Addresses of the instances.", "list"),
+        "ip": Attribute("IP addresses of the instances.", "list"),
     }
 
     def validate(self, properties: JsonMap) -> None:

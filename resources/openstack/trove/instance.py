@@ -30,13 +30,13 @@ CHANGED = "changed"
 _USER_PATTERN = AllowedPattern(pattern=r"[a-zA-Z0-9_]+[a-zA-Z0-9_@?#\s]*[a-zA-Z0-9_]+")
 DATABASE = Property(
     "map",
-    "A database.",
+    "Database.",
     schema={
-        "character_set": Property("string", "Its character set.", default="utf8"),
-        "collate": Property("string", "Its collation.", default="utf8_general_ci"),
+        "character_set": Property("string", "Character set.", default="utf8"),
+        "collate": Property("string", "Collation.", default="utf8_general_ci"),
         "name": Property(
             "string",
-            "Its name.",
+            "Name of the database.",
             required=True,
             constraints=(
                 Length(maximum=64),
@@ -47,27 +47,32 @@ DATABASE = Property(
 )
 USER = Property(
     "map",
-    "A user.",
+    "User.",
     schema={
         "name": Property(
             "string",
-            "Their name.",
+            "User name.",
             required=True,
             update_allowed=True,
             constraints=(Length(maximum=16), _USER_PATTERN),
         ),
         "password": Property(
             "string",
-            "Their password.",
+            "Password.",
             required=True,
             update_allowed=True,
             constraints=(_USER_PATTERN,),
             sensitive=True,
         ),
-        "host": Property("string", "Where they may come from.", default="%", update_allowed=True),
+        "host": Property(
+            "string",
+            "Host that the user may connect from; % is a wildcard.",
+            default="%",
+            update_allowed=True,
+        ),
         "databases": Property(
             "list",
-            "Names of the databases that they may use.",
+            "Names of the databases that the user has access to.",
             required=True,
             update_allowed=True,
             constraints=(Length(minimum=1),),
@@ -81,7 +86,7 @@ class DatabaseInstance(DatabaseType):
     """A database instance; an update waits between its changes, of which the service makes one at a time."""
 
     support_status = SupportStatus(version="2014.1")
-    description = "A database server, with databases and users."
+    description = "A database instance, with databases and users."
     path = "/instances"
     item = "instance"
     apart = (
@@ -91,39 +96,41 @@ class DatabaseInstance(DatabaseType):
     properties_schema = {
         "name": Property(
             "string",
-            "Its name; none: made of the stack's and the resource's.",
+            "Name; if omitted, generated from the names of the stack and the resource.",
             update_allowed=True,
             constraints=(Length(maximum=255),),
         ),
         "flavor": Property(
-            "string", "Name or id of its flavor.", required=True, update_allowed=True, constraints=(FLAVOR,)
+            "string", "Name or id of the flavor.", required=True, update_allowed=True, constraints=(FLAVOR,)
         ),
-        "datastore_type": Property("string", "The kind of database.", constraints=(Length(maximum=255),)),
-        "datastore_version": Property(
-            "string", "The version of the database.", constraints=(Length(maximum=255),)
+        "datastore_type": Property(
+            "string", "Datastore type, such as mysql.", constraints=(Length(maximum=255),)
         ),
+        "datastore_version": Property("string", "Datastore version.", constraints=(Length(maximum=255),)),
         "size": Property(
             "integer",
-            "Size of its volume, in GiB.",
+            "Volume size, in GiB.",
             required=True,
             update_allowed=True,
             constraints=(Range(minimum=1, maximum=150),),
         ),
-        "networks": Property("list", "Its network interfaces.", default=[], schema=NETWORKS_SCHEMA),
-        "databases": Property("list", "Its databases.", default=[], update_allowed=True, schema=DATABASE),
-        "users": Property("list", "Its users.", default=[], update_allowed=True, schema=USER),
-        "availability_zone": Property("string", "Its availability zone."),
-        "restore_point": Property("string", "Id of the backup that it begins with."),
+        "networks": Property("list", "Network interfaces.", default=[], schema=NETWORKS_SCHEMA),
+        "databases": Property("list", "Databases.", default=[], update_allowed=True, schema=DATABASE),
+        "users": Property("list", "Users.", default=[], update_allowed=True, schema=USER),
+        "availability_zone": Property("string", "Availability zone."),
+        "restore_point": Property("string", "Id of the backup that the instance is restored from."),
         "replica_of": Property(
-            "string", "Id of the instance that it follows.", support_status=SupportStatus(version="5.0.0")
+            "string",
+            "Id of the primary instance to replicate.",
+            support_status=SupportStatus(version="5.0.0"),
         ),
         "replica_count": Property(
-            "integer", "How many such instances are made.", support_status=SupportStatus(version="5.0.0")
+            "integer", "Number of replicas to create.", support_status=SupportStatus(version="5.0.0")
         ),
     }
     attributes_schema = {
-        "hostname": Attribute("Its host name.", "string"),
-        "href": Attribute("Its address at the service.", "string"),
+        "hostname": Attribute("Host name.", "string"),
+        "href": Attribute("URL of the instance in the service's API.", "string"),
     }
 
     def validate(self, properties: JsonMap) -> None:
