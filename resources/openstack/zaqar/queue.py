@@ -39,12 +39,12 @@ class Queue(ResourceType):
     properties_schema = {
         "name": Property(
             "string",
-            "Its name; none: made of the stack's and the resource's.",
+            "Name; if omitted, generated from the names of the stack and the resource.",
             constraints=(Length(maximum=64),),
         ),
-        METADATA: Property("map", "Its metadata.", update_allowed=True),
+        METADATA: Property("map", "Metadata.", update_allowed=True),
     }
-    attributes_schema = {HREF: Attribute("Its address.")}
+    attributes_schema = {HREF: Attribute("URL of the queue.")}
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Create the queue, unless somebody else has one of this name.
@@ -107,31 +107,31 @@ class SignedQueueURL(ResourceType):
     """The parts of an address with which anybody can use a queue for a while."""
 
     support_status = SupportStatus(version="8.0.0")
-    description = "A signature with which anybody can use a queue for a while."
+    description = "A signed URL: temporary access to a queue without a token."
     uses_credentials = True
     service = MESSAGES
     identity = "nothing is made"
     properties_schema = {
         "queue": Property("string", "Name of the queue.", required=True),
-        "paths": Property("list", "Parts of the queue that may be used; none: its messages."),
-        "ttl": Property("integer", "Seconds for which it is valid; none: a day."),
+        "paths": Property("list", "Paths of the queue that may be used; if omitted, messages."),
+        "ttl": Property("integer", "Time to live of the signature, in seconds; if omitted, one day."),
         "methods": Property(
             "list",
-            "HTTP methods that may be used; none: GET.",
+            "HTTP methods that may be used; if omitted, GET.",
             schema=Property(
                 "string",
-                "A method.",
+                "HTTP method.",
                 constraints=(AllowedValues(values=("GET", "DELETE", "PATCH", "POST", "PUT")),),
             ),
         ),
     }
     attributes_schema = {
-        "signature": Attribute("The signature.", sensitive=True),
-        "expires": Attribute("When it becomes invalid."),
+        "signature": Attribute("Signature.", sensitive=True),
+        "expires": Attribute("Expiry time."),
         "paths": Attribute("Paths that may be used."),
-        "methods": Attribute("Methods that may be used."),
+        "methods": Attribute("HTTP methods that may be used."),
         "project": Attribute("Id of the project."),
-        "query_str": Attribute("All of it as the query of an address.", sensitive=True),
+        "query_str": Attribute("Query string with all values of the signature.", sensitive=True),
     }
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:

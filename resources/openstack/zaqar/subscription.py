@@ -23,7 +23,7 @@ QUEUE = Property(
 )
 TTL = Property(
     "integer",
-    "Seconds until it ends.",
+    "Time to live of the subscription, in seconds.",
     default=FOREVER,
     update_allowed=True,
     constraints=(Range(minimum=60),),
@@ -34,15 +34,17 @@ class Subscription(ResourceType):
     """A subscription; a queue has one of each subscriber."""
 
     support_status = SupportStatus(version="8.0.0")
-    description = "An address that is notified of each message of a queue."
+    description = "A subscription: a URL that is notified of each message of a queue."
     uses_credentials = True
     service = MESSAGES
     identity = "the queue and the subscriber; that there was none before is stored first"
     properties_schema = {
         "queue_name": QUEUE,
-        "subscriber": Property("string", "Address that is notified.", required=True, update_allowed=True),
+        "subscriber": Property(
+            "string", "URL of the subscriber to notify.", required=True, update_allowed=True
+        ),
         "ttl": TTL,
-        "options": Property("map", "How it is notified.", update_allowed=True),
+        "options": Property("map", "Notification options.", update_allowed=True),
     }
 
     def validate(self, properties: JsonMap) -> None:
@@ -124,7 +126,7 @@ class Subscription(ResourceType):
 class MistralTrigger(Subscription):
     """A subscription that begins a workflow with each message."""
 
-    description = "Begins a workflow of Mistral with each message of a queue."
+    description = "A Mistral trigger: a workflow run for each message of a queue."
     properties_schema = {
         "queue_name": QUEUE,
         "ttl": TTL,
