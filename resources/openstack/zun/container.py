@@ -51,7 +51,7 @@ class Container(DeclaredType):
     """A container."""
 
     support_status = SupportStatus(version="9.0.0")
-    description = "A container that runs."
+    description = "An application container."
     service = "application-container"
     path = "/containers"
     delete_query = {"stop": "true"}
