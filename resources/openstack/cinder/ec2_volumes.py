@@ -25,7 +25,7 @@ class Ec2Volume(TranslatedType):
             immutable=True,
             constraints=(Custom(check_name="cinder.backup"),),
         ),
-        "Tags": pairs("Its metadata.", immutable=True),
+        "Tags": pairs("Metadata of the volume.", immutable=True),
     }
     translation = {
         "availability_zone": unless_empty("AvailabilityZone"),
