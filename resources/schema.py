@@ -129,7 +129,7 @@ class Attribute:
 
 #: Attributes that every type has, as in Heat.  A type without its own value yields None.
 BASE_ATTRIBUTES: Mapping[str, Attribute] = {
-    "show": Attribute("All that the service behind the resource reports of it.", "map", volatile=True),
+    "show": Attribute("All fields, as the service's API returns them.", "map", volatile=True),
 }
 
 

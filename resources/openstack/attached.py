@@ -33,7 +33,7 @@ class AttachedType(DeclaredThing):
     """
 
     mark = None
-    attributes_schema = {"show": Attribute("All that the service reports of it.", "map")}
+    attributes_schema = {"show": Attribute("All fields, as the service's API returns them.", "map")}
     other: typing.ClassVar[str] = ""
     missing: typing.ClassVar[str]
     slow: typing.ClassVar[bool] = False

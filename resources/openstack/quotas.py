@@ -15,7 +15,7 @@ from .names import resolve
 from .service import RemoteNotFound, Service, service_of
 
 PROJECT = "project"
-SHOW = Attribute("All limits that the resource has set.", "map")
+SHOW = Attribute("All limits that the resource sets.", "map")
 
 
 def limits(**descriptions: str) -> dict[str, Property]:
@@ -33,7 +33,7 @@ def limits(**descriptions: str) -> dict[str, Property]:
         **{
             name: Property(
                 "integer",
-                f"{description}; -1: any number.",
+                f"{description}; -1: unlimited.",
                 update_allowed=True,
                 constraints=(Range(minimum=-1),),
             )

@@ -15,14 +15,14 @@ from ..schema import Property
 from ..steps import Step
 
 _PAIR = {
-    "Key": Property("string", "Key.", required=True),
-    "Value": Property("string", "Value.", required=True),
+    "Key": Property("string", "Key of the pair.", required=True),
+    "Value": Property("string", "Value of the pair.", required=True),
 }
 
 
 def pairs(description: str, *, update_allowed: bool = False, immutable: bool = False) -> Property:
     """Return a property that is a list of keys with values."""
-    entry = Property("map", "A key with its value.", schema=_PAIR)
+    entry = Property("map", "Pair of key and value.", schema=_PAIR)
     return Property("list", description, schema=entry, update_allowed=update_allowed, immutable=immutable)
 
 

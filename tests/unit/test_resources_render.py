@@ -9,7 +9,7 @@ from stoker.resources.rendering import resource_type_schema, resource_type_templ
 from stoker.resources.schema import Attribute, Property, SupportStatus
 from stoker.template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
 
-SHOW = {"description": "All that the service behind the resource reports of it.", "type": "map"}
+SHOW = {"description": "All fields, as the service's API returns them.", "type": "map"}
 
 
 class Server(ResourceType):
