@@ -63,9 +63,9 @@ REFUSED: Mapping[str, str] = {
 """Other transports of Heat's, and the reason why there are none."""
 TRANSPORT = Property(
     "string",
-    "How a server that applies deployments reads its metadata. POLL_SERVER_CFN: by requests that it signs "
-    "with keys of its own. POLL_SERVER_HEAT: by the API, with an account that Stoker makes itself. "
-    "POLL_TEMP_URL: by requests to an address that is signed. ZAQAR_MESSAGE needs a service not used here.",
+    "Transport of the metadata to a server with software deployments. POLL_SERVER_CFN: requests signed with "
+    "the server's keys. POLL_SERVER_HEAT: calls of the API, with an account that Stoker creates. "
+    "POLL_TEMP_URL: requests to a signed URL. ZAQAR_MESSAGE is not supported.",
     default=POLL_SERVER_CFN,
     update_allowed=True,
     constraints=(AllowedValues(values=tuple(sorted({*TRANSPORTS, *REFUSED}))),),

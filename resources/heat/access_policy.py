@@ -15,11 +15,13 @@ from ..steps import Done, Step
 class AccessPolicy(ResourceType):
     """Names of resources of the same stack; nothing is made of them."""
 
-    description = "Names the resources of the stack whose metadata a user of the CloudFormation API may read."
+    description = "An access policy: the resources whose metadata a user of the CloudFormation API may read."
     has_rules_in_stack = True
     support_status = SupportStatus(version="2014.1")
     properties_schema = {
-        "AllowedResources": Property("list", "Names of resources of the stack.", required=True),
+        "AllowedResources": Property(
+            "list", "Names of the resources of the stack that may be read.", required=True
+        ),
     }
 
     def validate_in_stack(

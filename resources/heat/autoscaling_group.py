@@ -35,13 +35,19 @@ MAPS = "outputs"
 LISTS = "outputs_list"
 _ROLLING = {
     "min_in_service": Property(
-        "integer", "Members that stay in service at any time.", default=0, constraints=(Range(minimum=0),)
+        "integer",
+        "Minimum number of members in service during a rolling update.",
+        default=0,
+        constraints=(Range(minimum=0),),
     ),
     "max_batch_size": Property(
-        "integer", "Most members that are changed at once.", default=1, constraints=(Range(minimum=1),)
+        "integer",
+        "Maximum number of members that are changed at once.",
+        default=1,
+        constraints=(Range(minimum=1),),
     ),
     "pause_time": Property(
-        "number", "Seconds between two batches.", default=0, constraints=(Range(minimum=0),)
+        "number", "Pause between two batches, in seconds.", default=0, constraints=(Range(minimum=0),)
     ),
 }
 
@@ -179,7 +185,7 @@ class AutoScalingGroup(ScalingGroup):
     """A group whose members have generated names; the oldest are deleted first."""
 
     description = (
-        "Resources of one definition, as many as are needed.\n\n"
+        "An auto-scaling group: resources of one definition, whose number follows signals.\\n\\n"
         "They are the resources of a stack of their own. A ScalingPolicy that gets a signal makes more or "
         "fewer of them, within the bounds; the oldest go first."
     )
@@ -188,40 +194,50 @@ class AutoScalingGroup(ScalingGroup):
     path_attributes = frozenset({MAPS, LISTS})
     properties_schema = {
         "resource": Property(
-            "map", "What each member is, as in a template.", required=True, update_allowed=True
+            "map", "Resource definition of the members, as in a template.", required=True, update_allowed=True
         ),
         "max_size": Property(
-            "integer", "Most members.", required=True, update_allowed=True, constraints=(Range(minimum=0),)
+            "integer",
+            "Maximum number of members.",
+            required=True,
+            update_allowed=True,
+            constraints=(Range(minimum=0),),
         ),
         "min_size": Property(
-            "integer", "Fewest members.", required=True, update_allowed=True, constraints=(Range(minimum=0),)
+            "integer",
+            "Minimum number of members.",
+            required=True,
+            update_allowed=True,
+            constraints=(Range(minimum=0),),
         ),
         "cooldown": Property(
-            "integer", "Seconds after a change in which no signal makes another one.", update_allowed=True
+            "integer",
+            "Cooldown after a change, in seconds: signals meanwhile have no effect.",
+            update_allowed=True,
         ),
-        "desired_capacity": Property("integer", "How many members to begin with.", update_allowed=True),
+        "desired_capacity": Property("integer", "Initial number of members.", update_allowed=True),
         "rolling_updates": Property(
             "map",
-            "How members are changed when their definition does.",
+            "Rolling update of the members to a new definition.",
             schema=_ROLLING,
             default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
             update_allowed=True,
         ),
     }
     attributes_schema = {
-        ANY_NAME: Attribute("resource.NUMBER of one member, the oldest being 0."),
+        ANY_NAME: Attribute("Attribute of one member, as resource.NUMBER; the oldest member is 0."),
         MAPS: Attribute(
-            "What the members have for the attribute that is named behind it, by the members' names.",
+            "Map from the members' names to their values of the attribute named in the path.",
             "map",
             support_status=SupportStatus(version="2014.2"),
         ),
         LISTS: Attribute(
-            "As outputs, as a list from the oldest member on.",
+            "List of the members' values of the attribute named in the path, the oldest member first.",
             "list",
             support_status=SupportStatus(version="2014.2"),
         ),
         "current_size": Attribute(
-            "Number of the members.", "integer", support_status=SupportStatus(version="2015.1")
+            "Current number of members.", "integer", support_status=SupportStatus(version="2015.1")
         ),
         "refs": Attribute(
             "References of the members.", "list", support_status=SupportStatus(version="7.0.0")

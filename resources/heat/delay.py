@@ -18,7 +18,7 @@ class Delay(ResourceType):
     """Waits without a thread; the random part is drawn once for each action, when it starts."""
 
     description = (
-        "Pauses at the place in the graph that its dependencies give it.\n\n"
+        "A delay between the resources before and after it in the graph.\\n\\n"
         "The pause is min_wait and a random part: at most max_jitter times jitter_multiplier, any part of it "
         "equally likely. So the members of a large group need not all start at once."
     )
@@ -26,28 +26,28 @@ class Delay(ResourceType):
     properties_schema = {
         "min_wait": Property(
             "number",
-            "Seconds the pause lasts at least.",
+            "Minimum wait, in seconds.",
             default=0,
             update_allowed=True,
             constraints=AT_LEAST_0,
         ),
         "max_jitter": Property(
             "number",
-            "The largest random part, in units of jitter_multiplier.",
+            "Maximum random addition to the wait, in units of jitter_multiplier.",
             default=0,
             update_allowed=True,
             constraints=AT_LEAST_0,
         ),
         "jitter_multiplier": Property(
             "number",
-            "Seconds in one unit of max_jitter.",
+            "Unit of max_jitter, in seconds.",
             default=1.0,
             update_allowed=True,
             constraints=AT_LEAST_0,
         ),
         "actions": Property(
             "list",
-            "The actions that pause.",
+            "Actions that wait.",
             default=["CREATE"],
             update_allowed=True,
             constraints=(AllowedValues(values=ACTIONS),),

@@ -22,14 +22,14 @@ class DeployedServer(ResourceType):
         "name": Property("string", "Name of the server.", update_allowed=True),
         "metadata": Property(
             "map",
-            "Ignored.",
+            "Metadata; without effect.",
             update_allowed=True,
             support_status=SupportStatus("DEPRECATED", version="9.0.0"),
         ),
         "software_config_transport": TRANSPORT,
         "deployment_swift_data": Property(
             "map",
-            "Ignored: metadata is not stored in Swift.",
+            "Swift object for the metadata; without effect, because metadata is not stored in Swift.",
             default={},
             update_allowed=True,
             schema={

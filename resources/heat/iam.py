@@ -38,13 +38,13 @@ class IamUser(ResourceType):
         "Groups": Property("list", "Without effect, as in Heat."),
         "LoginProfile": Property(
             "map",
-            "Without effect: nobody logs in as this user.",
-            schema={"Password": Property("string", "A password.", sensitive=True)},
+            "Login profile; without effect, because the user cannot log in.",
+            schema={"Password": Property("string", "Password.", sensitive=True)},
         ),
         "Policies": Property(
             "list",
-            "Access policies of the stack, by name: a resource may be read if all of them name it. None: all "
-            "resources of the stack may be read.",
+            "Names of access policies of the stack: readable are resources that all of them name; if "
+            "omitted, all resources.",
         ),
     }
 
@@ -78,13 +78,15 @@ class AccessKey(ResourceType):
 
     stored_here = True
     support_status = OLD
-    description = "A key of a user, with which agents in servers sign requests to the CloudFormation API."
+    description = (
+        "An access key of a user: agents in servers sign requests to the CloudFormation API with it."
+    )
     properties_schema = {
-        "UserName": Property("string", "The user, by Ref.", required=True),
+        "UserName": Property("string", "Reference of the user.", required=True),
     }
     attributes_schema = {
-        "UserName": Attribute("The user.", "string", from_property="UserName"),
-        "SecretAccessKey": Attribute("The secret of the key.", "string", sensitive=True),
+        "UserName": Attribute("Reference of the user.", "string", from_property="UserName"),
+        "SecretAccessKey": Attribute("Secret access key.", "string", sensitive=True),
     }
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:

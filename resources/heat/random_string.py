@@ -31,7 +31,7 @@ Need = tuple[str, int]
 def _minimum(noun: str) -> Property:
     return Property(
         "integer",
-        f"How many characters of the string come from this {noun} at least.",
+        f"Minimum number of characters from this {noun}.",
         default=1,
         constraints=(Range(minimum=1, maximum=512),),
     )
@@ -41,7 +41,7 @@ class RandomString(ResourceType):
     """The create generates the string and stores it in `data`; a repeated create may make another one."""
 
     description = (
-        "Makes a random string, for passwords and other secrets of services.\n\n"
+        "A random string, for passwords and other secrets.\\n\\n"
         "Its characters come from classes such as lettersdigits and from sequences of your own. It is made "
         "once and stays the same until the resource is replaced."
     )
@@ -49,13 +49,13 @@ class RandomString(ResourceType):
     properties_schema = {
         "length": Property(
             "integer",
-            "How many characters the string has.",
+            "Length of the string, in characters.",
             default=32,
             constraints=(Range(minimum=1, maximum=512),),
         ),
         "sequence": Property(
             "string",
-            "One class of characters; the old form of character_classes.",
+            "Character class; the old form of character_classes.",
             constraints=(AllowedValues(values=tuple(CLASSES)),),
             support_status=SupportStatus(
                 "HIDDEN",
@@ -65,10 +65,11 @@ class RandomString(ResourceType):
         ),
         "character_classes": Property(
             "list",
-            "Classes from which characters are taken.",
+            "Character classes that the string is made of.",
             default=DEFAULT_CLASSES,
             schema=Property(
                 "map",
+                "Character class.",
                 schema={
                     "class": Property(
                         "string",
@@ -82,13 +83,14 @@ class RandomString(ResourceType):
         ),
         "character_sequences": Property(
             "list",
-            "Sets of characters of your own, from which characters are taken as well.",
+            "Custom sets of characters that the string is made of.",
             schema=Property(
                 "map",
+                "Set of characters.",
                 schema={
                     "sequence": Property(
                         "string",
-                        "The characters of the set.",
+                        "Characters of the set.",
                         required=True,
                     ),
                     "min": _minimum("sequence"),
@@ -97,13 +99,12 @@ class RandomString(ResourceType):
         ),
         "salt": Property(
             "string",
-            "Any text. Change it to have the resource replaced by a new string; it has no part in the string "
-            "itself.",
+            "Salt: a change replaces the resource by a new string; the string does not depend on it.",
         ),
     }
     attributes_schema = {
         "value": Attribute(
-            "The string; get_resource yields the same.",
+            "Random string, the same as the reference.",
             "string",
             sensitive=True,
         )

@@ -28,20 +28,22 @@ class ResourceChain(GroupResource):
     properties_schema = {
         "resources": Property(
             "list",
-            "Types of the members, as the environment knows them.",
+            "Resource types of the members, in order.",
             required=True,
             update_allowed=True,
         ),
         "concurrent": Property(
-            "boolean", "Whether the members are made at once, not one after the other.", default=False
+            "boolean",
+            "Concurrency: true creates all members at once, not one after the other.",
+            default=False,
         ),
-        "resource_properties": Property("map", "Properties of each member."),
+        "resource_properties": Property("map", "Properties of every member."),
     }
     attributes_schema = {
-        ANY_NAME: Attribute("That attribute of each member, or resource.NAME of one.", "list"),
+        ANY_NAME: Attribute("Attribute of every member, or of one as resource.NAME.", "list"),
         "refs": Attribute("References of the members.", "list"),
         MAPS: Attribute(
-            "What the members have for the attribute that is named behind it, by the members' names.", "map"
+            "Map from the members' names to their values of the attribute named in the path.", "map"
         ),
     }
 

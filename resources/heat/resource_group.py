@@ -25,22 +25,25 @@ from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 MAPS = "attributes"
 _BATCH = {
     "max_batch_size": Property(
-        "integer", "Most members that are changed at once.", default=1, constraints=(Range(minimum=1),)
+        "integer",
+        "Maximum number of members that are changed at once.",
+        default=1,
+        constraints=(Range(minimum=1),),
     ),
     "pause_time": Property(
-        "number", "Seconds between two batches.", default=0, constraints=(Range(minimum=0),)
+        "number", "Pause between two batches, in seconds.", default=0, constraints=(Range(minimum=0),)
     ),
 }
 _DEFINITION = {
-    "type": Property("string", "Type of the members.", required=True),
-    "properties": Property("map", "Properties of each member."),
-    "metadata": Property("map", "Metadata of each member.", support_status=SupportStatus(version="5.0.0")),
+    "type": Property("string", "Resource type of the members.", required=True),
+    "properties": Property("map", "Properties of every member."),
+    "metadata": Property("map", "Metadata of every member.", support_status=SupportStatus(version="5.0.0")),
 }
 _REMOVAL = {
     "resource_list": Property(
         "list",
-        "Members to be removed, by name or by reference, also where the count stays. The name of a "
-        "member that was removed so is not used again.",
+        "Names or references of the members to remove, even if the count stays. A removed name is not used "
+        "again.",
         default=[],
     )
 }
@@ -64,25 +67,29 @@ class ResourceGroup(GroupResource):
         ),
         "index_var": Property(
             "string",
-            "What stands for the member's name in the texts of its properties.",
+            "Index variable: placeholder for the member's name in its properties.",
             default="%index%",
             constraints=(Length(minimum=3),),
             support_status=SupportStatus(version="2014.2"),
         ),
         "resource_def": Property(
-            "map", "What each member is.", schema=_DEFINITION, required=True, update_allowed=True
+            "map",
+            "Resource definition of the members.",
+            schema=_DEFINITION,
+            required=True,
+            update_allowed=True,
         ),
         "removal_policies": Property(
             "list",
-            "Which members an update removes.",
-            schema=Property("map", "One policy.", schema=_REMOVAL),
+            "Removal policies: members that an update removes first.",
+            schema=Property("map", "Removal policy.", schema=_REMOVAL),
             update_allowed=True,
             default=[],
             support_status=SupportStatus(version="2015.1"),
         ),
         "removal_policies_mode": Property(
             "string",
-            "Whether an update adds to the names removed before (append), or forgets them first (update).",
+            "Removal mode: append adds to the names removed before, update replaces them.",
             default="append",
             constraints=(AllowedValues(values=("append", "update")),),
             update_allowed=True,
@@ -92,11 +99,11 @@ class ResourceGroup(GroupResource):
     update_policy_schema = {
         "rolling_update": Property(
             "map",
-            "How members are changed when their definition does.",
+            "Rolling update of the members to a new definition.",
             schema={
                 "min_in_service": Property(
                     "integer",
-                    "Members that stay in service at any time.",
+                    "Minimum number of members in service during a rolling update.",
                     default=0,
                     constraints=(Range(minimum=0),),
                 ),
@@ -106,24 +113,24 @@ class ResourceGroup(GroupResource):
         ),
         "batch_create": Property(
             "map",
-            "How the first members are made.",
+            "Batches of the creation.",
             schema=_BATCH,
             support_status=SupportStatus(version="5.0.0"),
         ),
     }
     attributes_schema = {
-        ANY_NAME: Attribute("That attribute of each member, or resource.NAME of one.", "list"),
+        ANY_NAME: Attribute("Attribute of every member, or of one as resource.NAME.", "list"),
         "refs": Attribute("References of the members.", "list"),
         "refs_map": Attribute(
             "References of the members, by name.", "map", support_status=SupportStatus(version="7.0.0")
         ),
         MAPS: Attribute(
-            "What the members have for the attribute that is named behind it, by the members' names.",
+            "Map from the members' names to their values of the attribute named in the path.",
             "map",
             support_status=SupportStatus(version="2014.2"),
         ),
         "removed_rsrc_list": Attribute(
-            "Names of the members that were removed on purpose.",
+            "Names of the members that removal policies have removed.",
             "list",
             support_status=SupportStatus(version="7.0.0"),
         ),

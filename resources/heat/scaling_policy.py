@@ -19,12 +19,14 @@ CHANGE = "change_in_capacity"
 EXACT = "exact_capacity"
 PERCENT = "percent_change_in_capacity"
 ADJUSTMENTS = (CHANGE, EXACT, PERCENT)
-GROUP_TEXT = "Reference of the group."
-BY_TEXT = "By how much."
-KIND_TEXT = "Whether the adjustment is added, is the new size, or is a percentage that is added."
-COOLDOWN_TEXT = "Seconds after the change in which no signal makes another one; the group's own if not given."
-STEP_TEXT = "Members that a percentage adds or removes at least."
-URL_TEXT = "Where an alarm posts its signal; signed, so that it needs no token."
+GROUP_TEXT = "Reference of the scaling group."
+BY_TEXT = "Amount of the adjustment: members or percent."
+KIND_TEXT = "Adjustment type: a change of the size, a new size, or a change in percent."
+COOLDOWN_TEXT = (
+    "Cooldown after a change, in seconds: signals meanwhile have no effect; if omitted, the group's."
+)
+STEP_TEXT = "Minimum number of members to add or remove, for an adjustment in percent."
+URL_TEXT = "Signed URL for the signals of alarms; no token is needed."
 AT_LEAST_0 = (Range(minimum=0),)
 AWS_ADJUSTMENTS = {"ChangeInCapacity": CHANGE, "ExactCapacity": EXACT, "PercentChangeInCapacity": PERCENT}
 
@@ -64,7 +66,7 @@ class ScalingPolicy(ResourceType):
     """Defines by how much a signal scales; the group defines the bounds."""
 
     description = (
-        "Takes signals, for example from an alarm, each of which makes a scaling group larger or smaller."
+        "A scaling policy: each signal, such as that of an alarm, changes the size of a scaling group."
     )
     support_status = SupportStatus(version="2014.1")
     stored_here = True
@@ -94,7 +96,7 @@ class ScalingPolicy(ResourceType):
     attributes_schema = {
         "alarm_url": Attribute(URL_TEXT, "string", sensitive=True),
         "signal_url": Attribute(
-            "Where a signal is posted, with a token of Keystone's.",
+            "URL for signals with a Keystone token.",
             "string",
             support_status=SupportStatus(version="5.0.0"),
         ),

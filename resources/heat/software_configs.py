@@ -23,15 +23,15 @@ from ..schema import Attribute, Property, SupportStatus
 from ..steps import Done, Step
 from .software_io import INPUT, OUTPUT, UNGROUPED, declared_inputs, declared_outputs
 
-_GROUP_TEXT = "The tool that applies the config, by the name that the servers' agents know."
-_OPTIONS = Property("map", "Options of the tool.")
+_GROUP_TEXT = "Name of the configuration tool, as the agents in servers know it."
+_OPTIONS = Property("map", "Options of the configuration tool.")
 _INPUTS = Property(
-    "list", "Inputs, whose values deployments give.", schema=Property("map", "An input.", schema=INPUT)
+    "list", "Inputs, which deployments have the values of.", schema=Property("map", "Input.", schema=INPUT)
 )
 _OUTPUTS = Property(
-    "list", "Outputs, whose values servers signal.", schema=Property("map", "An output.", schema=OUTPUT)
+    "list", "Outputs, which servers signal the values of.", schema=Property("map", "Output.", schema=OUTPUT)
 )
-_CONFIG = Attribute("The config.", "string", from_property="config")
+_CONFIG = Attribute("Configuration.", "string", from_property="config")
 
 
 class ConfigType(ResourceType):
@@ -72,11 +72,11 @@ class ConfigType(ResourceType):
 class SoftwareConfig(ConfigType):
     """A script or a manifest, as text."""
 
-    description = "A script or a manifest that servers apply, with the inputs and outputs that it declares."
+    description = "A software config: a script or manifest for servers, with declared inputs and outputs."
     support_status = SupportStatus(version="2014.1")
     properties_schema = {
         "group": Property("string", _GROUP_TEXT, default=UNGROUPED),
-        "config": Property("string", "The script or the manifest."),
+        "config": Property("string", "Script or manifest."),
         "options": _OPTIONS,
         "inputs": _INPUTS,
         "outputs": _OUTPUTS,
@@ -99,36 +99,36 @@ class SoftwareConfig(ConfigType):
 class StructuredConfig(SoftwareConfig):
     """A config as a map, in which a deployment replaces inputs by their values."""
 
-    description = "A config as a map; deployments put the values of inputs where get_input names them."
+    description = "A structured config: a map in which deployments replace get_input by input values."
     properties_schema = {
         **SoftwareConfig.properties_schema,
-        "config": Property("map", "The config."),
+        "config": Property("map", "Configuration, as a map."),
     }
 
 
 class SoftwareComponent(ConfigType):
     """A config for each of several actions."""
 
-    description = "Several scripts or manifests, each for some of the actions of a deployment."
+    description = "A software component: scripts or manifests for the actions of a deployment."
     support_status = SupportStatus(version="2014.2")
     properties_schema = {
         "configs": Property(
             "list",
-            "The configs, of which each action has one at most.",
+            "Configs, at most one for each action.",
             required=True,
             constraints=(Length(minimum=1),),
             schema=Property(
                 "map",
-                "A config.",
+                "Config.",
                 schema={
                     "actions": Property(
                         "list",
-                        "The actions that apply the config; agents may know others than Heat's.",
+                        "Actions that apply the config; agents may support more than Heat's.",
                         default=["CREATE", "UPDATE"],
                         constraints=(Length(minimum=1),),
-                        schema=Property("string"),
+                        schema=Property("string", "Action."),
                     ),
-                    "config": Property("string", "The script or the manifest."),
+                    "config": Property("string", "Script or manifest."),
                     "tool": Property("string", _GROUP_TEXT, required=True),
                 },
             ),
@@ -137,7 +137,7 @@ class SoftwareComponent(ConfigType):
         "inputs": _INPUTS,
         "outputs": _OUTPUTS,
     }
-    attributes_schema = {"config": Attribute("The configs.", "string", from_property="configs")}
+    attributes_schema = {"config": Attribute("Configs.", "string", from_property="configs")}
 
     def validate(self, properties: JsonMap) -> None:
         """Check the actions, and the inputs.
@@ -169,8 +169,10 @@ class CloudConfig(ConfigType):
 
     description = "A cloud-config of cloud-init, written as YAML."
     support_status = SupportStatus(version="2014.1")
-    properties_schema = {"cloud_config": Property("map", "The cloud-config.")}
-    attributes_schema = {"config": Attribute("The config.", "string", from_property="cloud_config")}
+    properties_schema = {"cloud_config": Property("map", "Cloud-config of cloud-init.")}
+    attributes_schema = {
+        "config": Attribute("Cloud-config, as text.", "string", from_property="cloud_config")
+    }
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the config as YAML, under the key of its creation."""
@@ -187,7 +189,7 @@ class CloudConfig(ConfigType):
 class MultipartMime(ConfigType):
     """Several configs as one message of MIME, which cloud-init takes apart."""
 
-    description = "Several configs as one message of MIME, such as cloud-init takes as user_data."
+    description = "A multipart MIME message of several configs, for cloud-init as user_data."
     support_status = SupportStatus(version="2014.1")
     properties_schema = {
         "group": Property(
@@ -195,28 +197,31 @@ class MultipartMime(ConfigType):
         ),
         "parts": Property(
             "list",
-            "The parts.",
+            "Parts of the message.",
             default=[],
             schema=Property(
                 "map",
-                "A part.",
+                "Part.",
                 schema={
-                    "config": Property("string", "The part, or the id of a config.", required=True),
-                    "filename": Property("string", "Name of the part."),
+                    "config": Property(
+                        "string", "Content of the part, or the id of a software config.", required=True
+                    ),
+                    "filename": Property("string", "File name of the part."),
                     "type": Property(
                         "string",
-                        "The part is text, or a message of several parts that are put in here.",
+                        "Part type: text, or a multipart message whose parts are included.",
                         default="text",
                         constraints=(AllowedValues(values=("text", "multipart")),),
                     ),
                     "subtype": Property(
-                        "string", "Subtype of text; by default the filename without its suffix."
+                        "string",
+                        "MIME subtype of a text part; by default the file name without its extension.",
                     ),
                 },
             ),
         ),
     }
-    attributes_schema = {"config": Attribute("The message.", "string", from_property="parts")}
+    attributes_schema = {"config": Attribute("Multipart message, as text.", "string", from_property="parts")}
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the message, under the key of its creation."""

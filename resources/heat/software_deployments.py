@@ -41,11 +41,11 @@ STARTING: Json = {"stage": "start"}
 WAITING: Json = {"stage": "wait"}
 
 COMMON: Mapping[str, Property] = {
-    "config": Property("string", "The config, by its id.", update_allowed=True),
-    "input_values": Property("map", "Values of the config's inputs.", update_allowed=True),
+    "config": Property("string", "Id of the software config.", update_allowed=True),
+    "input_values": Property("map", "Input values of the config.", update_allowed=True),
     "actions": Property(
         "list",
-        "The actions on the deployment that have the server apply the config.",
+        "Actions of the deployment that apply the config on the server.",
         default=["CREATE", "UPDATE"],
         update_allowed=True,
         constraints=(AllowedValues(values=ACTIONS),),
@@ -57,9 +57,9 @@ COMMON: Mapping[str, Property] = {
     ),
     "signal_transport": Property(
         "string",
-        "How the server signals. CFN_SIGNAL: by a POST to a signed address. TEMP_URL_SIGNAL: by a PUT to "
-        "one. HEAT_SIGNAL: by the API, with an account that Stoker makes itself. NO_SIGNAL: it does "
-        "not, and the deployment is complete at once. ZAQAR_SIGNAL needs a service not used here.",
+        "Signal transport of the server. CFN_SIGNAL: POST to a signed URL. TEMP_URL_SIGNAL: PUT to a signed "
+        "URL. HEAT_SIGNAL: call of the API, with an account that Stoker creates. NO_SIGNAL: none, and the "
+        "deployment is complete at once. ZAQAR_SIGNAL is not supported.",
         default="CFN_SIGNAL",
         constraints=(AllowedValues(values=TRANSPORTS),),
         default_option="default_deployment_signal_transport",
@@ -67,11 +67,11 @@ COMMON: Mapping[str, Property] = {
 }
 STRUCTURED: Mapping[str, Property] = {
     "input_key": Property(
-        "string", "Key of the maps in the config that are replaced by inputs.", default="get_input"
+        "string", "Key of the maps in the config that input values replace.", default="get_input"
     ),
     "input_values_validate": Property(
         "string",
-        "STRICT: the config must name no input without a value. LAX: such an input is null.",
+        "Input validation. STRICT: every input of the config needs a value. LAX: missing values are null.",
         default="LAX",
         constraints=(AllowedValues(values=("LAX", "STRICT")),),
     ),
@@ -90,7 +90,7 @@ class SoftwareDeployment(ResourceType):
     """A config on one server."""
 
     description = (
-        "Has a server apply a config.\n\n"
+        "The deployment of a software config to a server.\\n\\n"
         "The resource is complete when the server has signalled that it has. The outputs that it signals are "
         "attributes."
     )
@@ -99,12 +99,12 @@ class SoftwareDeployment(ResourceType):
     takes_outputs = True
     has_rules_in_stack = True
     uses_credentials = True
-    properties_schema = {**COMMON, "server": Property("string", "The server, by its id.", required=True)}
+    properties_schema = {**COMMON, "server": Property("string", "Id of the server.", required=True)}
     attributes_schema = {
-        STDOUT: Attribute("What the config has written to its standard output.", "string"),
-        STDERR: Attribute("What the config has written to its standard error.", "string"),
-        STATUS_CODE: Attribute("The status code that the config has ended with.", "string"),
-        ANY_NAME: Attribute("The output of this name that the server has signalled."),
+        STDOUT: Attribute("Standard output of the config.", "string"),
+        STDERR: Attribute("Standard error of the config.", "string"),
+        STATUS_CODE: Attribute("Exit status code of the config.", "string"),
+        ANY_NAME: Attribute("Output of this name, as signalled by the server."),
     }
 
     def validate(self, properties: JsonMap) -> None:
@@ -254,7 +254,7 @@ class StructuredDeployment(SoftwareDeployment):
     """A config of StructuredConfig on one server, with the values of inputs in it."""
 
     description = (
-        "Has a server apply a config that is a map, in which inputs are replaced by their values.\n\n"
+        "The deployment of a structured config to a server.\\n\\n"
         "Otherwise it is as OS::Heat::SoftwareDeployment."
     )
     properties_schema = {**SoftwareDeployment.properties_schema, **STRUCTURED}

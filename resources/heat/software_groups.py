@@ -41,10 +41,13 @@ PLURALS: Mapping[str, str] = {
 """Attributes of a group, each with the attribute of its members."""
 _BATCH: Mapping[str, Property] = {
     "max_batch_size": Property(
-        "integer", "Deployments that are changed at once.", default=1, constraints=(Range(minimum=1),)
+        "integer",
+        "Maximum number of deployments that are changed at once.",
+        default=1,
+        constraints=(Range(minimum=1),),
     ),
     "pause_time": Property(
-        "number", "Seconds between two batches.", default=0, constraints=(Range(minimum=0),)
+        "number", "Pause between two batches, in seconds.", default=0, constraints=(Range(minimum=0),)
     ),
 }
 _POLICY = SupportStatus(version="7.0.0")
@@ -55,7 +58,7 @@ class SoftwareDeploymentGroup(GroupResource):
 
     member_type: typing.ClassVar[str] = "OS::Heat::SoftwareDeployment"
     description = (
-        "Has many servers apply a config.\n\n"
+        "The deployment of a software config to a group of servers.\\n\\n"
         "Each attribute of the deployments is a map of what they have for it, by the servers' names."
     )
     support_status = SupportStatus(version="5.0.0")
@@ -65,24 +68,22 @@ class SoftwareDeploymentGroup(GroupResource):
         **COMMON,
         "servers": Property(
             "map",
-            "The servers: ids by names, which become the names of the deployments.",
+            "Server ids by name; the names become those of the deployments.",
             required=True,
             update_allowed=True,
         ),
     }
     update_policy_schema = {
         "rolling_update": Property(
-            "map", "How deployments are changed.", schema=_BATCH, support_status=_POLICY
+            "map", "Rolling update of the deployments.", schema=_BATCH, support_status=_POLICY
         ),
-        "batch_create": Property(
-            "map", "How the first deployments are made.", schema=_BATCH, support_status=_POLICY
-        ),
+        "batch_create": Property("map", "Batches of the creation.", schema=_BATCH, support_status=_POLICY),
     }
     attributes_schema = {
-        "deploy_stdouts": Attribute("The standard output of each config, by server.", "map"),
-        "deploy_stderrs": Attribute("The standard error of each config, by server.", "map"),
-        "deploy_status_codes": Attribute("The status code of each config, by server.", "map"),
-        ANY_NAME: Attribute("That attribute of each deployment, by server.", "map"),
+        "deploy_stdouts": Attribute("Standard output of the config, by server.", "map"),
+        "deploy_stderrs": Attribute("Standard error of the config, by server.", "map"),
+        "deploy_status_codes": Attribute("Exit status code of the config, by server.", "map"),
+        ANY_NAME: Attribute("Attribute of every deployment, by server.", "map"),
     }
 
     def validate(self, properties: JsonMap) -> None:
@@ -176,7 +177,7 @@ class StructuredDeploymentGroup(SoftwareDeploymentGroup):
 
     member_type = "OS::Heat::StructuredDeployment"
     description = (
-        "Has many servers apply a config that is a map, in which inputs are replaced by their values.\n\n"
+        "The deployment of a structured config to a group of servers.\\n\\n"
         "Otherwise it is as OS::Heat::SoftwareDeploymentGroup."
     )
     properties_schema = {**SoftwareDeploymentGroup.properties_schema, **STRUCTURED}

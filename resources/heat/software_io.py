@@ -22,21 +22,21 @@ TYPES: Mapping[str, Property] = {
 _TYPE = {"default": "String", "constraints": (AllowedValues(values=tuple(TYPES)),)}
 INPUT: Mapping[str, Property] = {
     "name": Property("string", "Name of the input.", required=True),
-    "description": Property("string", "What the input is."),
-    "type": Property("string", "Type of the input's value.", **_TYPE),  # type: ignore[arg-type]
-    "default": Property("any", "Value of the input where a deployment gives none."),
+    "description": Property("string", "Description of the input."),
+    "type": Property("string", "Data type of the input.", **_TYPE),  # type: ignore[arg-type]
+    "default": Property("any", "Default value of the input."),
     "replace_on_change": Property(
         "boolean",
-        "A new value of the input replaces the deployment, in place of updating it.",
+        "Replacement of the deployment at a change of the input's value, instead of an update.",
         default=False,
     ),
 }
 OUTPUT: Mapping[str, Property] = {
     "name": Property("string", "Name of the output.", required=True),
-    "description": Property("string", "What the output is."),
-    "type": Property("string", "Type of the output's value.", **_TYPE),  # type: ignore[arg-type]
+    "description": Property("string", "Description of the output."),
+    "type": Property("string", "Data type of the output.", **_TYPE),  # type: ignore[arg-type]
     "error_output": Property(
-        "boolean", "The deployment has failed where the output has a value.", default=False
+        "boolean", "Error output: true fails the deployment if the output has a value.", default=False
     ),
 }
 

@@ -16,23 +16,23 @@ OUTPUTS = "Outputs."
 REMOTE = "OS::Heat::Stack#remote"
 """Name of the type of the stacks in another region or cloud: resources/openstack/heat/remote_stack.py."""
 CONTEXT = {
-    "region_name": Property("string", "Name of a region. Another one than the own makes a remote stack."),
+    "region_name": Property("string", "Region name; another region makes it a remote stack."),
     "credential_secret_id": Property(
         "string",
-        "Id of a secret in Barbican with a credential of another cloud, or of another project: JSON, e.g. "
-        '{"auth_type": "v3applicationcredential", "auth": {"auth_url": …}}.',
+        'Id of a Barbican secret with a credential for another cloud or project: JSON, e.g. {"auth_type": '
+        '"v3applicationcredential", "auth": {"auth_url": …}}.',
         update_allowed=True,
         support_status=SupportStatus(version="12.0.0"),
     ),
     "ca_cert": Property(
         "string",
-        "Certificates, in PEM, of the authorities that sign those of the region or cloud.",
+        "CA certificates of the remote region or cloud, in PEM format.",
         update_allowed=True,
         support_status=SupportStatus(version="12.0.0"),
     ),
     "insecure": Property(
         "boolean",
-        "Whether the certificates of the region or cloud are not verified.",
+        "TLS verification: true disables it for the remote region or cloud.",
         default=False,
         update_allowed=True,
         support_status=SupportStatus(version="12.0.0"),
@@ -40,17 +40,17 @@ CONTEXT = {
 }
 PROPERTIES = {
     "template": Property(
-        "string", "The template, as a text: mostly by get_file.", required=True, update_allowed=True
+        "string", "Template, as text; usually from get_file.", required=True, update_allowed=True
     ),
-    "parameters": Property("map", "Values for its parameters.", default={}, update_allowed=True),
-    "timeout": Property("integer", "Minutes that each of its actions may take.", update_allowed=True),
+    "parameters": Property("map", "Parameter values.", default={}, update_allowed=True),
+    "timeout": Property("integer", "Timeout of each action, in minutes.", update_allowed=True),
     "context": Property(
-        "map", "Where and as whom the stack is created.", schema=CONTEXT, update_allowed=True
+        "map", "Context: region, cloud and credential of the stack.", schema=CONTEXT, update_allowed=True
     ),
 }
 ATTRIBUTES = {
-    ANY_NAME: Attribute("An output."),
-    "stack_name": Attribute("The stack's name.", "string"),
+    ANY_NAME: Attribute("Output of this name."),
+    "stack_name": Attribute("Name of the stack.", "string"),
     "outputs": Attribute("All outputs.", "map"),
 }
 
@@ -113,16 +113,14 @@ class AwsStack(NestedType):
     properties_schema = {
         "TemplateURL": Property(
             "string",
-            "Address of the template: by HTTPS, on a host that the operator allows.",
+            "URL of the template, with HTTPS, on a host that the operator allows.",
             required=True,
             update_allowed=True,
         ),
-        "Parameters": Property("map", "Values for its parameters.", update_allowed=True),
-        "TimeoutInMinutes": Property(
-            "integer", "Minutes that each of its actions may take.", update_allowed=True
-        ),
+        "Parameters": Property("map", "Parameter values.", update_allowed=True),
+        "TimeoutInMinutes": Property("integer", "Timeout of each action, in minutes.", update_allowed=True),
     }
-    attributes_schema = {ANY_NAME: Attribute("Outputs.NAME: an output.")}
+    attributes_schema = {ANY_NAME: Attribute("Output, as Outputs.NAME.")}
 
     def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal that the properties describe, with the template as it is now.

@@ -14,8 +14,7 @@ FOREVER_STEP = 60.0
 
 
 def _seconds(action: str) -> Property:
-    article = "an" if action == "update" else "a"
-    text = f"How long {article} {action} waits, in seconds; by default as long as wait_secs says."
+    text = f"Wait of the action {action}, in seconds; by default that of wait_secs."
     return Property("number", text, update_allowed=True)
 
 
@@ -29,14 +28,14 @@ class TestResource(ResourceType):
     __test__ = False  # pytest would take the class for a set of tests
 
     description = (
-        "Keeps a string, and waits, fails or is replaced as its properties say.\n\n"
+        "A test resource: it keeps a string, and waits, fails or is replaced as its properties say.\\n\\n"
         "It is meant for trying out templates and the service, and makes nothing in the cloud."
     )
     support_status = SupportStatus(version="5.0.0")
     properties_schema = {
         "constraint_prop_secs": Property(
             "number",
-            "Seconds to spend on checking a constraint; kept, but without effect.",
+            "Duration of a constraint check, in seconds; kept, but without effect.",
             default=0,
             update_allowed=True,
             constraints=(Custom(check_name="test_constr"),),
@@ -44,52 +43,52 @@ class TestResource(ResourceType):
         ),
         "attr_wait_secs": Property(
             "number",
-            "Seconds that finding the output takes; added to the wait of creation and update.",
+            "Duration of the output's calculation, in seconds; added to the wait of creation and update.",
             default=0,
             update_allowed=True,
             support_status=SupportStatus(version="6.0.0"),
         ),
-        "value": Property("string", "The string to keep.", default="test_string", update_allowed=True),
+        "value": Property("string", "String to keep.", default="test_string", update_allowed=True),
         "update_replace_value": Property(
             "string",
-            "A string whose change replaces the resource.",
+            "String whose change replaces the resource.",
             support_status=SupportStatus(version="7.0.0"),
         ),
         "fail": Property(
             "boolean",
-            "Whether creation and update fail, after their wait.",
+            "Failure of creation and update, after their wait.",
             default=False,
             update_allowed=True,
         ),
         "update_replace": Property(
             "boolean",
-            "Whether a new value replaces the resource instead of being kept in place.",
+            "Replacement of the resource at a new value, instead of an update.",
             default=False,
             update_allowed=True,
         ),
         "wait_secs": Property(
             "number",
-            "How long each action waits, in seconds; below 0: without end.",
+            "Wait of each action, in seconds; negative: endless.",
             default=0,
             update_allowed=True,
         ),
         "action_wait_secs": Property(
             "map",
-            "Waits of their own for single actions.",
+            "Waits of single actions, in seconds.",
             update_allowed=True,
             schema={action: _seconds(action) for action in ("create", "update", "delete")},
         ),
         "client_name": Property(
-            "string", "Name of a client; kept, but without effect.", default="", update_allowed=True
+            "string", "Client name; kept, but without effect.", default="", update_allowed=True
         ),
         "entity_name": Property(
             "string",
-            "Name of an entity of the client; kept, but without effect.",
+            "Entity name of the client; kept, but without effect.",
             default="",
             update_allowed=True,
         ),
     }
-    attributes_schema = {"output": Attribute("The string that is kept.")}
+    attributes_schema = {"output": Attribute("String that is kept.")}
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the value, unless `fail` is set, and start to wait."""

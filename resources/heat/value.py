@@ -23,22 +23,22 @@ class Value(ResourceType):
     """A value whose attribute is its property; see the description."""
 
     description = (
-        "Makes its property an attribute.\n\n"
+        "A named value.\\n\\n"
         "So an expression over parameters and other resources gets a name, and is written once."
     )
     support_status = SupportStatus(version="7.0.0")
     properties_schema = {
-        "value": Property("any", "What the attribute shall be.", required=True, update_allowed=True),
+        "value": Property("any", "Value.", required=True, update_allowed=True),
         "type": Property(
             "string",
-            "What the value is converted to, by the names of parameter types; by default it stays as it is.",
+            "Data type to convert the value to, by the names of parameter types; by default unchanged.",
             constraints=(AllowedValues(values=tuple(TYPES)),),
             update_allowed=True,
         ),
     }
     attributes_schema = {
         "value": Attribute(
-            "The value, converted to the type.",
+            "Value, converted to the data type.",
             # A converted secret cannot be recognised by its value.
             from_property="value",
         )

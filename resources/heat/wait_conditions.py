@@ -20,12 +20,12 @@ from ..schema import Attribute, Property, SupportStatus
 from ..steps import Done, Park, Step
 from .received import FAILURE, SUCCESS, Received, received
 
-HANDLE_TEXT = "The handle that takes the signals, by get_resource."
-TIMEOUT_TEXT = "Seconds until the condition fails if too few signals have come."
-COUNT_TEXT = "How many signals of success are needed."
-DATA_TEXT = "JSON text: a map from the id of each signal to its data."
+HANDLE_TEXT = "Reference of the handle that takes the signals, by get_resource."
+TIMEOUT_TEXT = "Timeout for the signals, in seconds."
+COUNT_TEXT = "Number of success signals to wait for."
+DATA_TEXT = "Data of the signals, as JSON text: a map by signal id."
 DESCRIPTION = (
-    "Waits until something outside signals that it is ready.\n\n"
+    "A wait condition: it completes when enough success signals have come from outside.\\n\\n"
     "It completes when its handle has enough signals of success. It fails at the first signal of failure, or "
     "when it times out."
 )

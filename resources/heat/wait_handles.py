@@ -49,7 +49,7 @@ class WaitConditionHandle(_Handle):
     """Heat's handle.  Its token is good for the signals of this one resource and for nothing else."""
 
     description = (
-        "Takes signals, for example from an instance that has finished its set-up.\n\n"
+        "A wait condition handle: the address for signals, such as that of a server that is set up.\\n\\n"
         "A WaitCondition waits for them. The two are separate so that the instance can get the address "
         "before anything waits."
     )
@@ -57,9 +57,9 @@ class WaitConditionHandle(_Handle):
     properties_schema = {
         "signal_transport": Property(
             "string",
-            "How clients signal. TOKEN_SIGNAL: by an HTTP POST to the endpoint, with the token. CFN_SIGNAL: "
-            "by an HTTP POST to a signed URL. HEAT_SIGNAL: by the signal call of the API, with an account "
-            "that Stoker makes itself. NO_SIGNAL: there is no address. The others need other services.",
+            "Signal transport of the clients. TOKEN_SIGNAL: POST to the endpoint, with the token. "
+            "CFN_SIGNAL: POST to a signed URL. HEAT_SIGNAL: signal call of the API, with an account that "
+            "Stoker creates. NO_SIGNAL: no URL. Others are not supported.",
             default="TOKEN_SIGNAL",
             constraints=(AllowedValues(values=TRANSPORTS),),
             support_status=SupportStatus(version="6.0.0"),
@@ -67,17 +67,17 @@ class WaitConditionHandle(_Handle):
     }
     attributes_schema = {
         "token": Attribute(
-            "What a client sends as X-Auth-Token; None without TOKEN_SIGNAL.", "string", sensitive=True
+            "Token that a client sends as X-Auth-Token; null without TOKEN_SIGNAL.", "string", sensitive=True
         ),
-        "endpoint": Attribute("Where a client posts its signal; None without TOKEN_SIGNAL.", "string"),
+        "endpoint": Attribute("URL to which a client posts its signal; null without TOKEN_SIGNAL.", "string"),
         "curl_cli": Attribute(
-            "Beginning of a command line that sends a signal; None without TOKEN_SIGNAL. Add --data-binary "
+            "Beginning of a command line that sends a signal; null without TOKEN_SIGNAL. Add --data-binary "
             '\'{"status": "SUCCESS"}\', or FAILURE for a failure.',
             "string",
             sensitive=True,
         ),
         "signal": Attribute(
-            "JSON text: a map with all that a client needs to signal in the way of signal_transport.",
+            "Access data for signals by signal_transport, as JSON text.",
             "string",
             sensitive=True,
         ),
@@ -143,7 +143,7 @@ class WaitConditionHandle(_Handle):
 class AwsWaitConditionHandle(_Handle):
     """The handle of CloudFormation templates."""
 
-    description = "A handle whose reference is a URL for cfn-signal, and which a WaitCondition waits for."
+    description = "A wait condition handle whose reference is a URL for cfn-signal."
     support_status = SupportStatus(version="2014.1")
 
     def reference_id(self, target: ResourceView) -> Json:
@@ -164,7 +164,7 @@ class UpdateWaitConditionHandle(AwsWaitConditionHandle):
     """A handle that every update replaces, so that all signals have to arrive again."""
 
     description = (
-        "A handle that each update replaces.\n\n"
+        "A wait condition handle that each update replaces.\\n\\n"
         "All clients have to signal again, at the new URL; so the end of the update means that the new "
         "configuration has arrived everywhere."
     )

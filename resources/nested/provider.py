@@ -21,8 +21,11 @@ class ProviderTemplate(NestedType):
     shows_resources = True
     description = "A stack of a template that is mapped to a type, or named in its place."
     support_status = SupportStatus(status="HIDDEN")
-    properties_schema = {ANY_NAME: Property("any", "A parameter.", update_allowed=True)}
-    attributes_schema = {ANY_NAME: Attribute("An output."), "outputs": Attribute("All outputs.", "map")}
+    properties_schema = {ANY_NAME: Property("any", "Parameter of the template.", update_allowed=True)}
+    attributes_schema = {
+        ANY_NAME: Attribute("Output of the template."),
+        "outputs": Attribute("All outputs.", "map"),
+    }
 
     def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal: the template of that name, with the properties as parameters."""
