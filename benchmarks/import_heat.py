@@ -25,7 +25,7 @@ from harness.heat_database import CREATED, KEY, HeatStore, encrypted
 from harness.mariadb import MariaDB
 from harness.postgresql import PostgreSQL
 from harness.programs import BIN
-from stoker.heat_database import heat_tables as tables
+from stoker.features.moves.heat import tables
 from stoker.sealing.sealer import Sealer
 
 TARGET = 600.0

@@ -10,14 +10,14 @@ import yaml
 from cliff.command import Command
 from oslo_db import exception as oslo_errors
 
-from ...heat_database.border import text_of
-from ...heat_database.crypt import HeatCipher, WrongKey
-from ...heat_database.reader import HeatDatabase, UnfitDatabase
-from ...heat_database.report import Disposition, Report
-from ...heat_database.selection import Selection, WrongSelection
-from ...heat_export.run import SCHEMAS, Export, ExportOptions
-from ...heat_import.api_reader import HeatRefusal
-from ...heat_import.run import CLAIMED_BY, HeatSource, Import, Options
+from ...features.moves.heat.border import text_of
+from ...features.moves.heat.cipher import HeatCipher, WrongKey
+from ...features.moves.heat.reader import HeatDatabase, UnfitDatabase
+from ...features.moves.heat.report import Disposition, Report
+from ...features.moves.heat.selection import Selection, WrongSelection
+from ...features.moves.inward.api_reader import HeatRefusal
+from ...features.moves.inward.run import CLAIMED_BY, HeatSource, Import, Options
+from ...features.moves.outward.run import SCHEMAS, Export, ExportOptions
 from ...keystone.delegated_auth import KeystoneUnavailable
 from ...observe.terminal import write_lines
 from ...shapes import Json

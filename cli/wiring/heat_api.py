@@ -6,7 +6,7 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException
 from keystoneauth1.session import Session
 
-from ...heat_import.api_reader import Get, HeatApi, HeatRefusal
+from ...features.moves.inward.api_reader import Get, HeatApi, HeatRefusal
 from ...keystone.guarded_http import bounded_session
 from ...shapes import Json
 from .cloud_access import SERVICE, NoCredentials, open_cloud_access, split_address

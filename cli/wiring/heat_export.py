@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 from oslo_config import cfg
 
-from ...heat_database.crypt import HeatCipher
-from ...heat_database.reader import HeatDatabase
-from ...heat_export.run import Export, ExportParts
-from ...heat_export.stoker_rows import StokerDatabase
-from ...heat_import.run import CLAIMED_BY
+from ...features.moves.heat.cipher import HeatCipher
+from ...features.moves.heat.reader import HeatDatabase
+from ...features.moves.inward.run import CLAIMED_BY
+from ...features.moves.outward.run import Export, ExportParts
+from ...features.moves.outward.stoker_rows import StokerDatabase
 from ...keystone.trusts import KeystoneTrusts
 from .parts import make_trusts
 from .secrets import make_sealer

@@ -8,10 +8,10 @@ from oslo_config import cfg
 from ...db.ids import MemberId, TaskId, TraversalId
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, Hints
-from ...heat_import.run import HeatSource, Import
-from ...heat_import.tree_builder import TreeBuilder
-from ...heat_import.type_data import Neighbours
-from ...heat_import.verify import Verifier
+from ...features.moves.inward.run import HeatSource, Import
+from ...features.moves.inward.tree_builder import TreeBuilder
+from ...features.moves.inward.type_data import Neighbours
+from ...features.moves.inward.verify import Verifier
 from ...keystone.delegated_auth import NO_TRUSTS
 from ...keystone.delegations import Delegations
 from ...keystone.trusts import KeystoneTrusts

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stoker.heat_import.api_reader import HeatRefusal
+from stoker.features.moves.inward.api_reader import HeatRefusal
 
 Json = typing.Any
 PROJECT = "project"

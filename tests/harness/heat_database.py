@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
-from stoker.heat_database import heat_tables as tables
+from stoker.features.moves.heat import tables
 
 Json = typing.Any
 KEY = "a key of thirty-two characters.."

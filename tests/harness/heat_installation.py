@@ -18,13 +18,13 @@ from stoker.db import resources, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
 from stoker.db.rows import Resource, Stack
-from stoker.heat_database.crypt import HeatCipher
-from stoker.heat_database.reader import HeatDatabase
-from stoker.heat_database.report import Report
-from stoker.heat_database.selection import Selection
-from stoker.heat_export.run import ExportOptions
-from stoker.heat_import.api_reader import HeatApi
-from stoker.heat_import.run import Options
+from stoker.features.moves.heat.cipher import HeatCipher
+from stoker.features.moves.heat.reader import HeatDatabase
+from stoker.features.moves.heat.report import Report
+from stoker.features.moves.heat.selection import Selection
+from stoker.features.moves.inward.api_reader import HeatApi
+from stoker.features.moves.inward.run import Options
+from stoker.features.moves.outward.run import ExportOptions
 from stoker.sealing.sealer import Sealer
 
 Json = typing.Any

@@ -8,7 +8,7 @@ import pytest
 from stoker.api import signed
 from stoker.api.ec2_signatures import SignedRequest
 from stoker.api.errors import Fault
-from stoker.heat_import.signed_urls import WAIT_CONDITION, Ec2Keys, signed_url
+from stoker.features.moves.inward.signed_urls import WAIT_CONDITION, Ec2Keys, signed_url
 
 Json = typing.Any
 ARN = "arn:openstack:heat::p:stacks/s/1/resources/r"

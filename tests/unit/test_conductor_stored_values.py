@@ -70,7 +70,7 @@ def test_no_other_module_makes_a_column_of_a_resource() -> None:
     """A module with its own rule is how a hidden value comes into the database in clear."""
     allowed = {"conductor/steps/stored_values.py", "conductor/steps/secrets.py"}
     calls = []
-    for folder in ("conductor", "heat_import"):
+    for folder in ("conductor", "features"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             relative = str(path.relative_to(ROOT))
             if relative not in allowed:

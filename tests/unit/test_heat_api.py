@@ -20,11 +20,11 @@ from stoker.cli.wiring.heat_api import NoCredentials, getter, project_root
 from stoker.cli.wiring.heat_import import open_import
 from stoker.db import events, imported_keys
 from stoker.db.ids import StackId
-from stoker.heat_database.report import Disposition
-from stoker.heat_database.selection import Selection, WrongSelection
-from stoker.heat_import.api_answers import in_order, path_of_link, referred_attributes
-from stoker.heat_import.api_reader import LOST, NO_EXPORT, HeatApi, HeatRefusal
-from stoker.heat_import.run import Options
+from stoker.features.moves.heat.report import Disposition
+from stoker.features.moves.heat.selection import Selection, WrongSelection
+from stoker.features.moves.inward.api_answers import in_order, path_of_link, referred_attributes
+from stoker.features.moves.inward.api_reader import LOST, NO_EXPORT, HeatApi, HeatRefusal
+from stoker.features.moves.inward.run import Options
 
 Json = typing.Any
 CREATED = 1_700_000_000.0

@@ -12,11 +12,11 @@ import pytest
 import sqlalchemy as sa
 from harness.heat_database import CREATED, KEY, HeatRow, HeatStore, encrypted
 from harness.heat_installation import VALUE, Installation, installed, template, value_row
-from stoker.heat_database import heat_tables
-from stoker.heat_database.crypt import HeatCipher
-from stoker.heat_database.heat_tables import HeatJson, HeatTime
-from stoker.heat_database.reader import HeatDatabase
-from stoker.heat_database.report import Disposition, MovedStack
+from stoker.features.moves.heat import tables as heat_tables
+from stoker.features.moves.heat.cipher import HeatCipher
+from stoker.features.moves.heat.reader import HeatDatabase
+from stoker.features.moves.heat.report import Disposition, MovedStack
+from stoker.features.moves.heat.tables import HeatJson, HeatTime
 
 Json = typing.Any
 DEEP = "[" * 100_000

@@ -19,15 +19,15 @@ from stoker.db import resources, snapshots, stacks
 from stoker.db.ids import ResourceId, SnapshotId, StackId, TraversalId
 from stoker.db.rows import Resource, Snapshot
 from stoker.db.schema import tables
-from stoker.heat_database import heat_tables
-from stoker.heat_database.crypt import HeatCipher
-from stoker.heat_database.heat_rows import HeatResource, HeatTree
-from stoker.heat_database.reader import HeatDatabase
-from stoker.heat_database.report import Disposition
-from stoker.heat_database.selection import Selection
-from stoker.heat_export import identity
-from stoker.heat_export.run import SCHEMAS
-from stoker.heat_export.type_data import ResourceKeys, heat_data, notes_of
+from stoker.features.moves.heat import tables as heat_tables
+from stoker.features.moves.heat.cipher import HeatCipher
+from stoker.features.moves.heat.reader import HeatDatabase
+from stoker.features.moves.heat.report import Disposition
+from stoker.features.moves.heat.rows import HeatResource, HeatTree
+from stoker.features.moves.heat.selection import Selection
+from stoker.features.moves.outward import identity
+from stoker.features.moves.outward.run import SCHEMAS
+from stoker.features.moves.outward.type_data import ResourceKeys, heat_data, notes_of
 
 Json = typing.Any
 SECRET = "the-secret-of-alice"

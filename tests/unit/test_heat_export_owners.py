@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from harness.heat_database import CREATED, HeatRow
 from harness.heat_installation import Installation, installed, only, template
 from stoker.db.schema import tables
-from stoker.heat_database import heat_tables
-from stoker.heat_database.report import Disposition
+from stoker.features.moves.heat import tables as heat_tables
+from stoker.features.moves.heat.report import Disposition
 
 Json = typing.Any
 

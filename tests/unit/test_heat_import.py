@@ -17,12 +17,12 @@ from harness.programs import BIN, run
 from stoker.db import events, imported_keys, snapshots, stacks
 from stoker.db.ids import StackId
 from stoker.db.rows import FailureCause
-from stoker.heat_database import heat_tables
-from stoker.heat_database.crypt import HeatCipher, WrongKey
-from stoker.heat_database.reader import UnfitDatabase
-from stoker.heat_database.report import Disposition
-from stoker.heat_database.selection import Selection, WrongSelection
-from stoker.heat_import.run import CLAIMED_BY
+from stoker.features.moves.heat import tables as heat_tables
+from stoker.features.moves.heat.cipher import HeatCipher, WrongKey
+from stoker.features.moves.heat.reader import UnfitDatabase
+from stoker.features.moves.heat.report import Disposition
+from stoker.features.moves.heat.selection import Selection, WrongSelection
+from stoker.features.moves.inward.run import CLAIMED_BY
 
 Json = typing.Any
 

@@ -11,9 +11,9 @@ from harness.heat_database import CREATED, HeatRow
 from harness.heat_installation import VALUE, Installation, installed, only, template, value_row
 from stoker.db import imported_keys
 from stoker.db.schema import tables
-from stoker.heat_database import heat_tables
-from stoker.heat_database.report import Disposition
-from stoker.heat_database.selection import Selection
+from stoker.features.moves.heat import tables as heat_tables
+from stoker.features.moves.heat.report import Disposition
+from stoker.features.moves.heat.selection import Selection
 
 Json = typing.Any
 SCRIPT = "the-script-of-the-victim"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from stoker.heat_database.selection import RootStack, Selection, WrongSelection, resolved
+from stoker.features.moves.heat.selection import RootStack, Selection, WrongSelection, resolved
 
 ID = "8f3e6fb4-c1a2-4d57-a1b2-c3d4e5f60718"
 ROOTS = [

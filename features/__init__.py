@@ -1,0 +1,1 @@
+"""Features: what the kernel does without, each in one folder."""

@@ -1,0 +1,1 @@
+"""Moves stacks from Heat into Stoker, and back."""

@@ -1,0 +1,222 @@
+"""Moves the selected stacks: reads Heat's by pages, and stores each tree in one transaction."""
+
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import sqlalchemy as sa
+from oslo_db import exception as oslo_errors
+from sqlalchemy.engine import Connection
+
+from ....db.schema import tables
+from ....db.software import StoredConfig, StoredDeployment
+from ....engine.context import EngineContext
+from ..heat.border import within
+from ..heat.reader import HeatDatabase
+from ..heat.report import Disposition, MovedStack, Report
+from ..heat.rows import HeatConfig, HeatDeployment, HeatTree, Refused
+from ..heat.selection import Selection
+from . import writer
+from .built import BuiltTree
+from .project_software import NOBODY, ProjectSoftware
+from .software_rows import config_row, deployment_row
+from .tree_builder import TreeBuilder
+
+CLAIMED_BY = "moved-to-stoker"
+"""The engine that holds the lock of a moved stack in Heat's database; no engine has this id."""
+NAME_TAKEN = "Stoker has another stack of this name in the project: rename or delete one of the two"
+Verify = Callable[[BuiltTree], Sequence[str]]
+
+
+class HeatSource(typing.Protocol):
+    """The stacks of a Heat, as a run reads them: by its database, or by its API."""
+
+    def resolve(self, selection: Selection) -> Selection:
+        """Return a selection in which stacks are named by their ids.
+
+        :raises WrongSelection: what is named does not exist, or is not only one.
+        """
+
+    def count(self, selection: Selection) -> int:
+        """Return the number of root stacks of a selection."""
+
+    def pages(
+        self, selection: Selection, skip: Callable[[Sequence[str]], set[str]]
+    ) -> Iterator[list[HeatTree]]:
+        """Yield the trees of a selection.
+
+        :param skip: function that returns the ids among those of a page whose trees are not to be read.
+        """
+
+    def software(self, project_id: str, ids: Iterable[str]) -> tuple[list[HeatConfig], list[HeatDeployment]]:
+        """Return a project's configs and deployments with these ids, and the configs of those deployments."""
+
+    def software_pages(self, selection: Selection) -> Iterator[tuple[list[HeatConfig], list[HeatDeployment]]]:
+        """Yield all configs and deployments of the selection's projects."""
+
+    def notes(self) -> Sequence[str]:
+        """Return what of all stacks stays behind; complete once they are read."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a run.
+
+    :ivar dry_run: whether nothing is stored.
+    :ivar verifies: whether the update with the same template is planned for each tree.
+    :ivar claims: whether moved stacks are hidden in Heat; its database must be the source.
+    """
+
+    selection: Selection
+    dry_run: bool = False
+    verifies: bool = False
+    claims: bool = False
+
+
+class Import:
+    """One run.  For one thread.
+
+    :ivar report: the report, of what is done so far.
+    :param verify: returns what an update with the same template would change in a tree.
+    :param progress: called with the number of root stacks that are done, and that of all.
+    """
+
+    def __init__(
+        self,
+        context: EngineContext,
+        heat: HeatSource,
+        builder: TreeBuilder,
+        *,
+        verify: Verify,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        self._context = context
+        self._heat = heat
+        self._builder = builder
+        self._verify = verify
+        self._progress = progress
+        self.report = Report()
+
+    def run(self, options: Options) -> Report:
+        """Move the stacks, or in a dry run find out which can be moved.
+
+        :raises WrongSelection: what is named does not exist, or is not only one.
+        """
+        report = self.report
+        options = replace(options, selection=self._heat.resolve(options.selection))
+        total = self._heat.count(options.selection)
+        done = 0
+        self._progress(done, total)
+
+        def skip(ids: Sequence[str]) -> set[str]:
+            nonlocal done
+            existing = self._context.database.read(lambda conn: writer.present(conn, ids))
+            report.present += len(existing)
+            done += len(existing)
+            return existing
+
+        for trees in self._heat.pages(options.selection, skip):
+            moved = []
+            for tree in trees:
+                entry = self._move(tree, options)
+                report.stacks.append(entry)
+                if entry.disposition == Disposition.MOVED and tree.root.deleted_at is None:
+                    moved.append(entry.id)
+                done += 1
+                self._progress(done, total)
+            if options.claims and moved:
+                assert isinstance(self._heat, HeatDatabase), "only a database takes claims"
+                self._heat.claim(moved, CLAIMED_BY, float(int(self._context.clock())))
+        if not options.selection.stacks:
+            self._move_software(report, options)
+        report.notes = list(self._heat.notes())
+        return report
+
+    def _move_software(self, report: Report, options: Options) -> None:
+        """Move the configs and deployments that users have made by the API; those of stacks are there."""
+        sealer = self._context.sealer
+        for configs, deployments in self._heat.software_pages(options.selection):
+            rows = [config_row(item, sealer.of_software(item.project_id), NOBODY) for item in configs]
+            of_servers = [
+                deployment_row(item, sealer.of_software(item.project_id), NOBODY) for item in deployments
+            ]
+            report.configs += self._store_missing(tables.software_config, rows, options)
+            report.deployments += self._store_missing(tables.software_deployment, of_servers, options)
+
+    def _store_missing(
+        self, table: sa.Table, rows: Sequence[StoredConfig | StoredDeployment], options: Options
+    ) -> int:
+        """Store the rows whose ids do not exist, unless it is a dry run; return their number."""
+        values = [asdict(row) for row in rows]
+        database = self._context.database
+        if options.dry_run:
+            return database.read(lambda conn: len(writer.missing(conn, table, values)))
+        return database.write(lambda conn: writer.insert_missing(conn, table, values))
+
+    def _move(self, tree: HeatTree, options: Options) -> MovedStack:
+        root = tree.root
+        stays = MovedStack(root.id, root.name, root.project_id, Disposition.STAYS)
+        return within(
+            lambda: self._moved(tree, options), lambda reasons: replace(stays, reasons=list(reasons))
+        )
+
+    def _moved(self, tree: HeatTree, options: Options) -> MovedStack:
+        """Move a tree.
+
+        :raises Refused: it cannot be moved.
+        """
+        root = tree.root
+        if tree.faults:
+            raise Refused(*tree.faults)
+        built = self._builder.build(tree, self._software_of(tree))
+        differences = self._verify(built) if options.verifies else ()
+        self._store(built, options)
+        return MovedStack(
+            id=root.id,
+            name=root.name,
+            project_id=root.project_id,
+            disposition=Disposition.MOVES if options.dry_run else Disposition.MOVED,
+            stacks=1 + len(tree.stacks),
+            resources=len(built.resources()),
+            notes=built.notes,
+            differences=differences,
+        )
+
+    def _store(self, tree: BuiltTree, options: Options) -> None:
+        """Store a tree, unless it is a dry run.
+
+        :raises Refused: its name is taken.
+        """
+        database = self._context.database
+        if options.dry_run:
+            if database.read(lambda conn: writer.is_taken(conn, tree.root.stack)):
+                raise Refused(NAME_TAKEN)
+            return
+
+        def store(conn: Connection) -> None:
+            writer.store(conn, tree, self._context.clock())
+
+        try:
+            database.write(store)
+        except oslo_errors.DBDuplicateEntry as error:
+            if database.read(lambda conn: writer.is_taken(conn, tree.root.stack)):
+                raise Refused(NAME_TAKEN) from error
+            columns = ", ".join(error.columns) or "id"
+            raise Refused(f"Stoker has another row with the {columns} of one of its rows already") from error
+
+    def _software_of(self, tree: HeatTree) -> ProjectSoftware:
+        """Return the configs and deployments that resources of a tree may have."""
+        project_id = tree.root.project_id
+        ids = [
+            row.physical_id
+            for stack in (tree.root, *tree.stacks)
+            for row in stack.resources
+            if row.physical_id is not None and len(row.physical_id) == _UUID
+        ]
+        configs, deployments = self._heat.software(project_id, ids) if ids else ([], [])
+        present = [*(item.id for item in configs), *(item.id for item in deployments)]
+        elsewhere = self._context.database.read(lambda conn: writer.owned(conn, present, project_id))
+        return ProjectSoftware(project_id, configs, deployments, elsewhere)
+
+
+_UUID = 36

@@ -1,0 +1,158 @@
+"""Rows of stacks and their events, and what a tree collects while its stacks are built."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ....db import content
+from ....db.ids import ContentId, ResourceId, StackId, TraversalId
+from ....db.imported_keys import ImportedKey
+from ....db.rows import Event, Resource, Stack
+from ....db.states import Status
+from ....engine.context import Compiled
+from ....resources.nested.base import NestedType
+from ....resources.plugin import ResourceType
+from ....ring.hashring import shard_of
+from ....sealing.sealer import BoundSealer
+from ....shapes import Json
+from ....template.residual import sealed
+from ..heat.rows import STACK_TYPE, HeatEvent, HeatResource, HeatStack
+from .project_software import ProjectSoftware, makes_software
+from .resource_rows import failure_cause
+from .snapshot_rows import SnapshotRows
+from .type_data import keys_of
+
+
+@dataclass
+class TreeParts:
+    """The parts of a tree that are collected while its stacks are built.
+
+    :ivar nested: nested stacks by their ids.
+    :ivar software: the configs and deployments that resources may have.
+    :ivar parents: numbers of the resources that nested stacks are, by the stacks' ids: each stack is one.
+    """
+
+    sealer: BoundSealer
+    shard_count: int
+    nested: Mapping[str, HeatStack]
+    software: ProjectSoftware
+    parents: dict[str, int] = field(default_factory=dict)
+    contents: dict[ContentId, Json] = field(default_factory=dict)
+    keys: list[ImportedKey] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    snapshots: list[SnapshotRows] = field(default_factory=list)
+
+    def put(self, body: Json) -> ContentId:
+        """Note a content to be stored; return its id."""
+        key = content.content_id(body)
+        self.contents[key] = body
+        return key
+
+    def add_keys(self, resource: HeatResource, row: Resource, stack: HeatStack) -> None:
+        """Note the keys and the account by which guests and clients act for a resource."""
+        place = (StackId(stack.id), row.id)
+        if keys := keys_of(resource):
+            secret = sealed(self.sealer.seal(keys.secret))
+            self.keys.append(ImportedKey.of_resource(keys.access, *place, secret))
+        if user_id := resource.data.get("user_id"):
+            self.keys.append(ImportedKey.of_resource(user_id, *place))
+
+    def with_own(self, resource: HeatResource, plugin: ResourceType) -> HeatResource:
+        """Return a resource without the id of a thing of ours that is not the resource's own.
+
+        Heat's row may name any: what lies in Stoker's own tables belongs to one resource of its project.
+        """
+        if resource.physical_id is None or resource.action == "INIT":
+            return resource
+        if isinstance(plugin, NestedType):
+            is_own = self.child_of(resource) is not None
+            text = f"{resource.name}: no stack is nested in it: it is moved without one"
+        elif makes_software(plugin):
+            is_own = self.software.has(resource, plugin)
+            text = (
+                f"{resource.name}: {resource.physical_id} is no software config or deployment of its own: it "
+                "is moved without one"
+            )
+        else:
+            return resource
+        if is_own:
+            return resource
+        self.notes.append(text)
+        return replace(resource, physical_id=None)
+
+    def child_of(self, resource: HeatResource) -> HeatStack | None:
+        """Return the nested stack that a resource is; None: the stack that it names is not nested in it."""
+        child = self.nested.get(resource.physical_id or "")
+        if child is None or child.owner_id != resource.stack_id:
+            return None
+        if child.parent_resource_name not in (None, resource.name):
+            return None
+        return child if self.parents.setdefault(child.id, resource.id) == resource.id else None
+
+    def add_events(self, stack: HeatStack) -> None:
+        """Note the events of a stack."""
+        self.events += [_event(item, stack) for item in stack.events]
+
+
+@dataclass(frozen=True)
+class ParentOf:
+    """The place of a nested stack: the stack around it, and the resource that it is."""
+
+    stack: Stack
+    resource_id: ResourceId
+
+
+def stack_row(stack: HeatStack, compiled: Compiled, parent: ParentOf | None, parts: TreeParts) -> Stack:
+    """Return the row of a stack, still without the goal that it had before.
+
+    :param parent: its place; None: it is a root.
+    """
+    put = parts.put
+    is_root = parent is None
+    return Stack(
+        id=StackId(stack.id),
+        project_id=stack.project_id,
+        name=stack.name,
+        live_name=stack.name if is_root and stack.deleted_at is None else None,
+        parent_id=None if parent is None else parent.stack.id,
+        parent_resource_id=None if parent is None else parent.resource_id,
+        root_id=StackId(stack.id) if parent is None else parent.stack.root_id,
+        depth=0 if parent is None else parent.stack.depth + 1,
+        owner=stack.username,
+        action=stack.action,
+        status=stack.status,
+        reason=stack.reason,
+        failure_cause=failure_cause(stack.reason) if stack.status == Status.FAILED else None,
+        traversal=TraversalId(stack.traversal or str(uuid.uuid4())),
+        shard=shard_of(stack.id, parts.shard_count),
+        timeout_mins=stack.timeout,
+        template_id=put(compiled.template),
+        environment_id=put(compiled.environment),
+        files_id=put(dict(compiled.files)),
+        parameters=compiled.parameters,
+        own_resources=len(compiled.plan.resources),
+        parameter_view=compiled.parameter_view,
+        outputs=compiled.outputs,
+        description=compiled.plan.description,
+        disable_rollback=stack.disable_rollback,
+        has_sinks=bool(compiled.event_sinks) if parent is None else parent.stack.has_sinks,
+        created_at=stack.created_at,
+        updated_at=stack.updated_at,
+        deleted_at=stack.deleted_at,
+        tags=tuple(stack.tags),
+    )
+
+
+def _event(event: HeatEvent, stack: HeatStack) -> Event:
+    return Event(
+        uuid=event.uuid,
+        stack_id=StackId(stack.id),
+        resource_name=event.resource_name,
+        resource_type=event.resource_type or STACK_TYPE,
+        physical_id=event.physical_id,
+        action=event.action,
+        status=event.status,
+        reason=event.reason,
+        at=event.at,
+    )

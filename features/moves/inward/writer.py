@@ -1,0 +1,89 @@
+"""Stores the rows of one tree in one transaction, by few statements."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from ....db import bulk, content, events, stacks
+from ....db.imported_keys import ImportedKey
+from ....db.rows import Resource, Stack
+from ....db.schema import tables
+from ....shapes import Json
+from .built import BuiltTree
+
+
+def present(conn: Connection, stack_ids: Sequence[str]) -> set[str]:
+    """Return the ids among these that Stoker has already."""
+    s = tables.stack
+    return set(conn.execute(sa.select(s.c.id).where(s.c.id.in_(list(stack_ids)))).scalars())
+
+
+def is_taken(conn: Connection, stack: Stack) -> bool:
+    """Return whether another living root stack of its project has the name of a root stack."""
+    return stack.live_name is not None and stacks.is_taken(conn, stack.project_id, stack.name)
+
+
+def store(conn: Connection, tree: BuiltTree, now: float) -> None:
+    """Store a tree; all of it, or nothing where the transaction fails."""
+    content.put_by_key(conn, tree.contents, now)
+    stacks.insert_many(conn, [built.stack for built in tree.root.all()])
+    content.add_uses(conn, {snapshot.id: snapshot.contents for snapshot in tree.snapshots})
+    rows: list[Resource] = [*tree.resources(), *tree.copies]
+    bulk.insert_new(conn, tables.resource, [vars(row) for row in rows])
+    bulk.insert(conn, tables.snapshot, [asdict(snapshot) for snapshot in tree.snapshots])
+    events.add_many(conn, tree.events)
+    if tree.credential is not None:
+        user_id = tree.credential_user
+        row = {"root_id": tree.root.stack.id, "body": tree.credential, "user_id": user_id, "created_at": now}
+        bulk.insert(conn, tables.credential, [row])
+    bulk.insert(conn, tables.imported_key, [vars(key) for key in _newest(tree.keys)])
+    store_software(conn, tree)
+
+
+def _newest(keys: Iterable[ImportedKey]) -> list[ImportedKey]:
+    """Return the keys, each once: a replaced resource and its replacement may share one."""
+    return list({key.key: key for key in keys}.values())
+
+
+def store_software(conn: Connection, tree: BuiltTree) -> None:
+    """Store the configs and deployments of a tree.
+
+    An earlier run may have moved them as the project's own, because their stack could not be moved: then the
+    tree takes them over, in the state that they have now.  Those of another resource stay what they are.
+    """
+    for table, items in (
+        (tables.software_config, tree.configs),
+        (tables.software_deployment, tree.deployments),
+    ):
+        for ids in bulk.chunks([item.id for item in items if item.resource_id is not None]):
+            is_free = [table.c.resource_id.is_(None), table.c.project_id == tree.root.stack.project_id]
+            conn.execute(sa.delete(table).where(table.c.id.in_(ids), *is_free))
+        insert_missing(conn, table, [asdict(item) for item in items])
+
+
+def owned(conn: Connection, ids: Sequence[str], project_id: str) -> set[str]:
+    """Return the ids among these of configs and deployments that others have: a resource, or a project."""
+    others: set[str] = set()
+    for table in (tables.software_config, tables.software_deployment):
+        is_others = sa.or_(table.c.resource_id.is_not(None), table.c.project_id != project_id)
+        for chunk in bulk.chunks(ids):
+            query = sa.select(table.c.id).where(table.c.id.in_(chunk), is_others)
+            others.update(conn.execute(query).scalars())
+    return others
+
+
+def missing(conn: Connection, table: sa.Table, rows: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Return the rows whose ids do not exist."""
+    existing: set[str] = set()
+    for ids in bulk.chunks([str(row["id"]) for row in rows]):
+        existing.update(conn.execute(sa.select(table.c.id).where(table.c.id.in_(ids))).scalars())
+    return [row for row in rows if row["id"] not in existing]
+
+
+def insert_missing(conn: Connection, table: sa.Table, rows: Sequence[dict[str, Json]]) -> int:
+    """Insert the rows whose ids do not exist; return their number."""
+    new = missing(conn, table, rows)
+    bulk.insert(conn, table, new)
+    return len(new)
