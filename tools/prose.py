@@ -53,6 +53,13 @@ MANY_WORDS = 30
 """A longer sentence is refused; a longer one is warned of."""
 NOT_FIRST = frozenset({"What", "Whether", "Those", "See", "Of", "As", "With", "From"})
 """Words with which no docstring begins."""
+NOT_A_NOUN = frozenset(
+    (
+        *("How", "What", "Who", "Whom", "Whose", "Where", "When", "Which", "Whether", "Why"),
+        *("It", "Its", "They", "Their", "This", "That", "By", "If"),
+    )
+)
+"""Words with which no description of a property or attribute begins: its users read it without a context."""
 CODE = "CODE"
 """Replaces code in a text."""
 ESCAPE = "prose: "
@@ -61,6 +68,8 @@ _PART = re.compile(r"[\w-]+")
 """A word, or a part of one that an apostrophe divides, as the words of the glossary are searched."""
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _PLAIN = re.compile(r"[A-Za-z]+[.,:;]?")
+_DESCRIPTION = re.compile(r"""\b(?:Property\(\s*"[a-z]+",|Attribute\()\s*f?"([^"]+)""")
+"""A property or attribute as Python code declares it, with the first line of its description."""
 _END = re.compile(r"(?<![ .(]\w)(?<!\be\.g)(?<!\bi\.e)[.?!][)\"”*_]*(?=\s|$)")
 _LEXEME = re.compile(
     r"""(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|(#[^\n]*)""",
@@ -76,7 +85,7 @@ class Text:
     """A passage of prose.
 
     :ivar kind: "prose" is checked for words and sentences, "message" for words only, "docstring" for its
-        beginning, too.
+        beginning, too, "description" for its beginning only.
     """
 
     path: str
@@ -141,6 +150,9 @@ def _phrase(text: str) -> str:
 
 def check(text: Text, words: Sequence[Avoided]) -> Iterator[Finding]:
     """Yield the faults of the passage."""
+    if text.kind == "description":
+        yield from _not_a_noun(text)
+        return
     parts = set(_PART.findall(text.text.lower()))
     for avoided in words:
         for match in () if parts.isdisjoint(avoided.beginnings) else avoided.pattern.finditer(text.text):
@@ -151,6 +163,14 @@ def check(text: Text, words: Sequence[Avoided]) -> Iterator[Finding]:
             yield Finding(text, f"begins with {first[0]!r}: begin with a verb, or with what the thing is")
     if text.kind != "message":
         yield from _long_sentences(text)
+
+
+def _not_a_noun(text: Text) -> Iterator[Finding]:
+    first = _WORD.match(text.text)
+    if first and first[0] in NOT_A_NOUN:
+        yield Finding(
+            text, f"{text.text!r} begins with {first[0]!r}: begin with a noun, the service's own term"
+        )
 
 
 def _long_sentences(text: Text) -> Iterator[Finding]:
@@ -183,8 +203,11 @@ def markdown_texts(path: str, source: str) -> Iterator[Text]:
     if path == GLOSSARY:
         source = source.partition(f"## {TABLE}\n")[0]
     for token in MarkdownIt("commonmark").enable("table").parse(source):
+        line = (token.map or [0])[0] + 1
         if token.type == "inline":
-            yield Text(path, (token.map or [0])[0] + 1, "prose", "".join(_plain(token.children or [])))
+            yield Text(path, line, "prose", "".join(_plain(token.children or [])))
+        elif token.type == "fence":
+            yield from _descriptions(path, token.content.replace("\n+", "\n "), line + 1)
 
 
 def _plain(tokens: Iterable[Token]) -> Iterator[str]:
@@ -210,6 +233,7 @@ def python_texts(path: str, source: str) -> Iterator[Text]:
     documented = _docstrings(tree)
     for value in documented:
         yield Text(path, value.lineno, "docstring", _without_code(_first_dedented(value)))
+    yield from _descriptions(path, source)
     comments, escaped = _comments(source)
     yield from (Text(path, line, "prose", _without_code(text)) for line, text in comments)
     for node in _strings(tree, without=documented):
@@ -224,6 +248,12 @@ def test_texts(path: str, source: str) -> Iterator[Text]:
         yield Text(path, value.lineno, "docstring", _without_code(_first_dedented(value)))
     comments, _ = _comments(source)
     yield from (Text(path, line, "prose", _without_code(text)) for line, text in comments)
+
+
+def _descriptions(path: str, code: str, first_line: int = 1) -> Iterator[Text]:
+    """Yield the descriptions of properties and attributes in the code, each up to its first line's end."""
+    for match in _DESCRIPTION.finditer(code):
+        yield Text(path, first_line + code.count("\n", 0, match.start(1)), "description", match[1])
 
 
 def _docstrings(tree: ast.Module) -> list[ast.Constant]:

@@ -6,9 +6,13 @@ import pathlib
 import sys
 import tokenize
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
+import yaml
+from stoker.resources.plugin import ResourceType
+from stoker.resources.registry import ResourceRegistry
+from stoker.resources.schema import Property
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -25,6 +29,7 @@ def _load() -> types.ModuleType:
 
 prose = _load()
 WORDS = prose.vocabulary((ROOT / "doc" / "glossary.md").read_text())
+NEXT = "\n"
 LONG = " ".join(["word"] * 41) + "."
 
 
@@ -154,6 +159,47 @@ def test_a_field_of_a_docstring_begins_a_sentence() -> None:
 def test_a_release_note_is_refused() -> None:
     [message] = findings(list(prose.note_texts("x.yaml", "fixes:\n  - |\n    A stack goes on.\n")))
     assert "'goes on'" in message
+
+
+@pytest.mark.parametrize("first", sorted(prose.NOT_A_NOUN))
+def test_a_description_of_a_property_begins_with_a_noun(first: str) -> None:
+    source = f'NAME = Property(\n    "string",\n    "{first} name.",\n    required=True,\n)\n'
+    source += f'NAMES = {{"name": Attribute("{first} name.", "string"), "size": Attribute("Size.")}}\n'
+    assert len(findings(list(prose.python_texts("resources/x.py", source)))) == 2
+    for document in (
+        f"```python\n{source}```",
+        f"```diff\n+{source.rstrip().replace(NEXT, f'{NEXT}+')}\n```",
+    ):
+        assert len(findings(list(prose.markdown_texts("doc/x.md", document)))) == 2
+
+
+def test_all_descriptions_of_types_begin_with_a_noun() -> None:
+    """Schemas show what the check of the source cannot see: texts in constants and from functions."""
+    registry = ResourceRegistry.installed()
+    described = [text for name in registry.names() for text in type_descriptions(registry.get(name))]
+    assert len(described) > 1200
+    texts = [prose.Text(place, 1, "description", text) for place, text in [*described, *older_types()]]
+    assert findings(texts) == []
+
+
+def type_descriptions(plugin: ResourceType) -> Iterator[tuple[str, str]]:
+    path = type(plugin).__qualname__
+    schemas = [plugin.properties_schema, plugin.update_policy_schema]
+    for schema in schemas:
+        for name, prop in schema.items():
+            yield f"{path}.{name}", prop.description
+            if isinstance(prop.schema, Property):
+                schemas.append({f"{name}.*": prop.schema})
+            elif prop.schema is not None:
+                schemas.append({f"{name}.{key}": member for key, member in prop.schema.items()})
+    yield from ((f"{path}.{name}", item.description) for name, item in plugin.attributes_schema.items())
+
+
+def older_types() -> Iterator[tuple[str, str]]:
+    for path in (ROOT / "etc" / "older_types" / "templates").glob("*.yaml"):
+        template = yaml.safe_load(path.read_text())
+        for name, item in {**template["parameters"], **template.get("outputs", {})}.items():
+            yield f"{path.name}.{name}", item.get("description", "")
 
 
 def test_every_form_in_the_glossary_is_found() -> None:

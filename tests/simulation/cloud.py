@@ -259,7 +259,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             ),
         }
         attributes_schema = {
-            "address": Attribute("Where it is."),
+            "address": Attribute("Address."),
             "value": Attribute("As given."),
             "users": Attribute("Those that stand on it.", volatile=True),
         }
