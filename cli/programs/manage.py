@@ -4,6 +4,7 @@ import logging
 import pathlib
 import sys
 import typing
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint
 
 from ...observe.terminal import write_lines
@@ -13,49 +14,59 @@ from cliff.app import App  # isort: skip
 from cliff.commandmanager import CommandManager
 
 from ...db.errors import DatabaseError
+from ...features.registry import Feature
 from ..commands.base import AdminError
 from ..config import options
 from ..config.about import description, epilog
 from ..config.errors import WrongConfiguration
 from ..daemon.main_loop import run_command
 from ..daemon.version import VERSION
+from ..features import FEATURES
 
 PROGRAM = "stoker-manage"
 GROUP = "stoker.manage"
-COMMANDS = {
-    name: EntryPoint(name, f"stoker.cli.commands.{place}", GROUP)
-    for name, place in {
-        "config from-heat": "from_heat:ConfigFromHeat",
-        "config validate": "config:ConfigValidate",
-        "db purge": "purge:DbPurge",
-        "db sync": "database:DbSync",
-        "db version": "database:DbVersion",
-        "export-heat": "heat:ExportHeat",
-        "files": "files:Files",
-        "import-heat": "heat:ImportHeat",
-        "key generate": "keys:KeyGenerate",
-        "quota delete": "quotas:QuotaDelete",
-        "quota list": "quotas:QuotaList",
-        "quota set": "quotas:QuotaSet",
-        "quota show": "quotas:QuotaShow",
-        "reconcile": "reconcile:Reconcile",
-        "ring show": "ring:RingShow",
-        "ring plan": "ring:RingPlan",
-        "ring rebalance": "ring:RingRebalance",
-        "ring drain": "ring:RingDrain",
-        "ring undrain": "ring:RingUndrain",
-        "secrets forget": "secrets:SecretsForget",
-        "secrets rotate": "secrets:SecretsRotate",
-        "service list": "services:ServiceList",
-        "service clean": "services:ServiceClean",
-        "stack fail": "stacks:StackFail",
-        "stack inspect": "stacks:StackInspect",
-        "stack retry": "stacks:StackRetry",
-        "type list": "resource_types:TypeList",
-    }.items()
+KERNEL_COMMANDS = {
+    "config from-heat": "from_heat:ConfigFromHeat",
+    "config validate": "config:ConfigValidate",
+    "db purge": "purge:DbPurge",
+    "db sync": "database:DbSync",
+    "db version": "database:DbVersion",
+    "files": "files:Files",
+    "key generate": "keys:KeyGenerate",
+    "quota delete": "quotas:QuotaDelete",
+    "quota list": "quotas:QuotaList",
+    "quota set": "quotas:QuotaSet",
+    "quota show": "quotas:QuotaShow",
+    "reconcile": "reconcile:Reconcile",
+    "ring show": "ring:RingShow",
+    "ring plan": "ring:RingPlan",
+    "ring rebalance": "ring:RingRebalance",
+    "ring drain": "ring:RingDrain",
+    "ring undrain": "ring:RingUndrain",
+    "secrets forget": "secrets:SecretsForget",
+    "secrets rotate": "secrets:SecretsRotate",
+    "service list": "services:ServiceList",
+    "service clean": "services:ServiceClean",
+    "stack fail": "stacks:StackFail",
+    "stack inspect": "stacks:StackInspect",
+    "stack retry": "stacks:StackRetry",
+    "type list": "resource_types:TypeList",
 }
-"""The modules of the commands, by name.  A command is imported when it runs: all together take long."""
+"""The commands that are no feature's, by name, each as ``module:class`` below `cli/commands`."""
 
+
+def commands_of(features: Iterable[Feature]) -> dict[str, EntryPoint]:
+    """Return the commands by name, those of some features among them.
+
+    A command is imported when it runs: all together take long.
+    """
+    places = dict(KERNEL_COMMANDS)
+    for feature in features:
+        places.update(feature.commands)
+    return {name: EntryPoint(name, f"stoker.cli.commands.{places[name]}", GROUP) for name in sorted(places)}
+
+
+COMMANDS = commands_of(FEATURES)
 
 GROUPS_OVER_API = ("quota", "ring")
 OVER_API = frozenset(
@@ -65,11 +76,15 @@ OVER_API = frozenset(
 
 
 class ManageApp(App):
-    """The program; it prints an error of its user as one line, not as a traceback."""
+    """The program; it prints an error of its user as one line, not as a traceback.
 
-    def __init__(self) -> None:
+    :param features: the features whose commands it has.
+    """
+
+    def __init__(self, features: Iterable[Feature] = FEATURES) -> None:
+        self._commands = commands_of(features)
         manager = CommandManager(GROUP)
-        manager.commands.update(COMMANDS)
+        manager.commands.update(self._commands)
         super().__init__(description(PROGRAM), VERSION, manager, deferred_help=True)
         self.conf: typing.Any = None
 
@@ -111,9 +126,9 @@ class ManageApp(App):
 
         :raises AdminError: --url is given, and the command needs the database or the files of its host.
         """
-        name = next((name for name in COMMANDS if argv[: len(name.split())] == name.split()), None)
+        name = next((name for name in self._commands if argv[: len(name.split())] == name.split()), None)
         if self.options.url is not None and name is not None and name not in OVER_API:
-            remote = ", ".join(sorted(OVER_API & COMMANDS.keys()))
+            remote = ", ".join(sorted(OVER_API & self._commands.keys()))
             raise AdminError(
                 f"`{name}` does not work over the API: leave out --url, and run it on a host that has the "
                 f"configuration and reaches the database. With --url work: {remote}"
@@ -121,7 +136,7 @@ class ManageApp(App):
 
     def _commands_of(self, group: str) -> list[str]:
         """Return a line for each command of a group; none: there is no such group."""
-        names = [name for name in sorted(COMMANDS) if name.startswith(f"{group} ")]
+        names = [name for name in sorted(self._commands) if name.startswith(f"{group} ")]
         width = max(map(len, names), default=0)
         loaded = {name: self.command_manager.find_command(name.split())[0] for name in names}
         lines = {name: str(factory(self, None).get_description()) for name, factory in loaded.items()}

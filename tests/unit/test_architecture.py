@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "console": {"api", "keystone"},
     "features": set(),
-    "features/moves": set(),
+    "features/moves": {"features"},
     "features/moves/heat": set(),
     "features/moves/inward": {
         *("features/moves/heat", "conductor", "engine", "planning", "template", "resources"),
@@ -76,6 +76,8 @@ IMPURE = (
     "urllib.request",
 )
 LONGEST_CHAIN = 16
+FEATURES_OF_FEATURES: dict[str, str] = {}
+"""Features that import another one, as ``one -> other``, each with the reason."""
 MEAN_IMPORTS = 6.3
 """The aim is 4.7."""
 MOST_IMPORTS = 15
@@ -250,6 +252,19 @@ def test_imports_run_one_way(modules: list[Module]) -> None:
             for line, target in module.imports
             if _folder(target) in walls
         ]
+    _assert_none(offenders)
+
+
+def test_the_kernel_knows_no_feature(modules: list[Module]) -> None:
+    """Then nobody who changes the kernel has to read a feature, and a feature can be left out."""
+    offenders = []
+    for module in (module for module in modules if module.dotted[:1] != ("cli",)):
+        own = "".join(module.dotted[1:2]) if module.dotted[:1] == ("features",) else ""
+        for line, target in module.imports:
+            if target[0] != "features" or (own and target[1] in (own, "registry")):
+                continue
+            if f"{own} -> {target[1]}" not in FEATURES_OF_FEATURES:
+                offenders.append(f"{module.name}:{line} imports {'.'.join(target)}: a feature")
     _assert_none(offenders)
 
 

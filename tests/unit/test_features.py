@@ -1,0 +1,28 @@
+"""Features: each is in the list of the product, and leaves it with its line in that list."""
+
+import pytest
+from harness.sources import ROOT
+from stoker.cli.features import FEATURES
+from stoker.cli.programs.manage import KERNEL_COMMANDS, ManageApp, commands_of
+from stoker.features.registry import Feature
+
+
+def test_each_folder_of_a_feature_is_in_the_list() -> None:
+    folders = {path.parent.name for path in (ROOT / "features").glob("*/__init__.py")}
+    assert sorted(feature.name for feature in FEATURES) == sorted(folders)
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+def test_a_feature_that_is_left_out_has_no_command(feature: Feature) -> None:
+    others = [each for each in FEATURES if each is not feature]
+    assert commands_of(FEATURES).keys() - commands_of(others).keys() == feature.commands.keys()
+    with_all, without = (ManageApp(features).command_manager for features in (FEATURES, others))
+    for name in feature.commands:
+        assert with_all.find_command(name.split())[1] == name
+        with pytest.raises(ValueError, match="Unknown command"):
+            without.find_command(name.split())
+
+
+def test_no_feature_has_a_command_of_another_one() -> None:
+    names = [*KERNEL_COMMANDS, *(name for feature in FEATURES for name in feature.commands)]
+    assert len(names) == len(set(names))
