@@ -275,7 +275,7 @@ def test_a_volume_over_the_quota_waits(make: Maker, project: Project) -> None:
     volume = make.new("Volume", size=1)
     with pytest.raises(RetryableError, match=r"over the quota: block-storage 413: .*req-") as caught:
         volume.plugin.handle_create(volume.target, volume.context)
-    assert caught.value.after == 60.0
+    assert caught.value.after == 20.0
     admin.update_quota_set(project.id, volumes=-1)
     volume.create()
     assert [item.id for item in storage.volumes()] == [volume.id]

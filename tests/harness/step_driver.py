@@ -158,8 +158,9 @@ class Driven:
         self._run("delete", lambda: self.plugin.handle_delete(self.target, self.context))
 
     def act(self, action: str) -> typing.Self:
-        """Suspend, resume, check or snapshot it."""
-        self._begin_action()
+        """Suspend, resume, check or snapshot it; delete the snapshot, by the key with which it was made."""
+        if action != "delete_snapshot":
+            self._begin_action()
         start = getattr(self.plugin, f"handle_{action}")
         return self._run(action, lambda: start(self.target, self.context))
 

@@ -3,6 +3,7 @@
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
 from ...contract.views import ResourceView
+from ...errors import PermanentError
 from ...plugin import ResourceType
 from ...steps import Done, Poll, Step
 from ..marks import mark_of
@@ -14,6 +15,10 @@ from ..statuses import StatusMeaning
 BACKUP = "backup_id"
 """Key of the data of a resource's snapshot."""
 MEANING = StatusMeaning(pending=("CREATING",), bad=("ERROR",))
+DELETED = StatusMeaning(pending=("DELETING",), bad=("ERROR", "ERROR_DELETING"))
+"""Meanings of a backup's status while it is made, and while it is deleted."""
+WORKING = ("CREATING", "RESTORING")
+"""Statuses of a backup that the service works on; it refuses the deletion meanwhile."""
 
 
 def restore(context: StepContext, volume: str, backup: str) -> None:
@@ -41,29 +46,32 @@ class VolumeBackups(ResourceType):
     def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the backup is there."""
         backup = service_of(context, "block-storage").get(f"/backups/{progress['backup']}")["backup"]
-        if MEANING.is_pending(backup, lambda failed_backup: str(failed_backup.get("fail_reason") or "")):
+        if MEANING.is_pending(backup, _reason):
             return Poll(progress=progress, after=pause(progress["since"], context.now()))
         return Done(data={BACKUP: progress["backup"]})
 
     def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
-        """Delete the backup of a snapshot."""
+        """Delete the backup of a snapshot, once the service works on it no more.
+
+        :raises PermanentError: the service refuses the deletion.
+        """
         backup = target.data.get(BACKUP) or self._backup(target, context)
-        if backup is None:
-            return Done()
-        try:
-            service_of(context, "block-storage").delete(f"/backups/{backup}")
-        except RemoteNotFound:
-            return Done()
-        return Poll(progress={"since": context.now(), "backup": backup}, after=FIRST_PAUSE)
+        return Done() if backup is None else _delete(str(backup), context.now(), context)
 
     def check_delete_snapshot_complete(
         self, target: ResourceView, progress: Json, context: StepContext
     ) -> Step:
-        """Poll until the backup is gone."""
-        try:
-            service_of(context, "block-storage").get(f"/backups/{progress['backup']}")
-        except RemoteNotFound:
+        """Poll until the backup can be deleted, then until it is gone.
+
+        :raises PermanentError: the service could not delete the backup.
+        """
+        backup = str(progress["backup"])
+        if progress.get("waits"):
+            return _delete(backup, progress["since"], context)
+        remote = _find(backup, context)
+        if remote is None:
             return Done()
+        DELETED.is_pending(remote, _reason)
         return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
     def handle_restore(self, properties: JsonMap, data: JsonMap) -> JsonMap:
@@ -76,3 +84,43 @@ class VolumeBackups(ResourceType):
             "/backups/detail", "backups", name=mark_of(target.key)
         )
         return str(backups[0]["id"]) if backups else None
+
+
+def _delete(backup: str, since: float, context: StepContext) -> Step:
+    """Delete a backup, unless the service works on it.
+
+    :param since: the moment since which the deletion is requested.
+    :raises PermanentError: the service refuses, though it does not work on the backup.
+    """
+    waiting = Poll(
+        progress={"since": since, "backup": backup, "waits": True}, after=pause(since, context.now())
+    )
+    remote = _find(backup, context)
+    if remote is None:
+        return Done()
+    if MEANING.of(remote) in WORKING:
+        return waiting
+    if MEANING.of(remote) not in DELETED.pending:  # An earlier step may have sent the request.
+        try:
+            service_of(context, "block-storage").delete(f"/backups/{backup}")
+        except RemoteNotFound:
+            return Done()
+        except PermanentError:
+            # Somebody may have begun to restore it since it was read.
+            if MEANING.of(_find(backup, context) or {}) not in WORKING:
+                raise
+            return waiting
+    return Poll(progress={"since": since, "backup": backup}, after=FIRST_PAUSE)
+
+
+def _find(backup: str, context: StepContext) -> JsonMap | None:
+    """Return the backup; None: it does not exist."""
+    try:
+        remote: JsonMap = service_of(context, "block-storage").get(f"/backups/{backup}")["backup"]
+    except RemoteNotFound:
+        return None
+    return remote
+
+
+def _reason(backup: JsonMap) -> str:
+    return str(backup.get("fail_reason") or "")
