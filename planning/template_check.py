@@ -8,7 +8,7 @@ from ..resources.heat.software_configs import ConfigType
 from ..resources.heat_types import HEAT_TYPES
 from ..resources.nested.base import NestedType
 from ..resources.plugin import ResourceType
-from ..resources.properties import known_properties
+from ..resources.properties import known_properties, meanings
 from ..resources.registry import ResourceRegistry
 from ..resources.schema import has_attribute
 from ..template.budget import Budget, json_size
@@ -191,7 +191,7 @@ def _wrong_properties(
     values = known_properties(plugin.properties_schema, definition.properties, wrong)
     checks: list[Callable[[], None]] = []
     if all(error.path for error in wrong):  # Without its names nothing can be said of the whole.
-        checks.append(lambda: plugin.validate(values))
+        checks.append(lambda: plugin.validate(meanings(plugin.properties_schema, values)))
         if plugin.has_rules_in_stack:
             checks.append(lambda: plugin.validate_in_stack(definition, resources))
     for check in checks:

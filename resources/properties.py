@@ -219,6 +219,11 @@ def meant(prop: Property, value: Json) -> Json:
     return value
 
 
+def meanings(schema: Mapping[str, Property], values: JsonMap) -> dict[str, Json]:
+    """Return resolved properties as a type's rules see them: an empty value may mean that none is given."""
+    return {name: meant(property_of(schema, name), value) for name, value in values.items()}
+
+
 SameThing = Callable[[str, str, str], bool]
 """Returns whether two texts name the same thing of a kind."""
 

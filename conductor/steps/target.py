@@ -12,7 +12,7 @@ from ...resources.contract.views import ResourceView, StackFacts
 from ...resources.errors import PermanentError, PropertyError
 from ...resources.guests import COLLECT_CONFIG, collect_config
 from ...resources.plugin import ResourceType
-from ...resources.properties import changed, resolve_properties, resolve_reported, resolve_stored
+from ...resources.properties import changed, meanings, resolve_properties, resolve_reported, resolve_stored
 from ...resources.steps import Park, Poll, Step
 from ...sealing.sealer import SealError
 from ...sealing.stored import StoredLookup, metadata_in_clear
@@ -60,7 +60,7 @@ def make_target(
     if giving:
         sealed, properties = _resolved(definition, claim, plugin, secrets, computing)
         if definition.external_id is None:
-            plugin.validate(properties)
+            plugin.validate(meanings(plugin.properties_schema, properties))
         needed = sorted({source.id for source in claim.inputs.values()})
         stored = {"definition": claim.task.definition, "properties": sealed, "requires": needed}
         stored["type"] = definition.type or resource.type

@@ -62,8 +62,11 @@ class ResourceView:
 
     @property
     def physical_name(self) -> str:
-        """Return a name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters."""
-        return physical_name(self.stack.name, self.name, self.key)
+        """Return a name for the thing outside: STACK-RESOURCE-KEY, at most 255 characters.
+
+        Its key is that of the creation, so the name is the same in all actions.
+        """
+        return physical_name(self.stack.name, self.name, self.creation_key or self.key)
 
 
 @dataclass(frozen=True)

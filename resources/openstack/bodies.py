@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...shapes import Json, JsonMap
-from ..properties import meant, property_of
+from ..properties import meanings
 from ..schema import Property
 
 Find = Callable[[str, str], str]
@@ -38,8 +38,7 @@ def without_nulls(properties: JsonMap) -> dict[str, Json]:
 
 def given(schema: Mapping[str, Property], properties: JsonMap) -> dict[str, Json]:
     """Return the properties that have a value, as the schema says what an empty one means."""
-    values = {name: meant(property_of(schema, name), value) for name, value in properties.items()}
-    return without_nulls(values)
+    return without_nulls(meanings(schema, properties))
 
 
 def fields(declared: Fields, properties: JsonMap, find: Find) -> dict[str, Json]:

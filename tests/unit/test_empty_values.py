@@ -7,6 +7,8 @@ import pytest
 from fuzz.services import ID, FakeAdapter, _answer, _properties
 from harness.fake_context import FakeContext, target_of
 from requests import Response
+from stoker.engine.compile import GoalCompiler
+from stoker.planning.requests import Goal
 from stoker.resources.errors import PropertyError, StepError
 from stoker.resources.openstack.declared import DeclaredType
 from stoker.resources.openstack.neutron.port import Port
@@ -15,7 +17,10 @@ from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import changed
 from stoker.resources.registry import ResourceRegistry
 from stoker.resources.schema import Property
+from stoker.sealing.sealer import Sealer
 from stoker.shapes import Json, JsonMap
+from stoker.template.compile import Identity, Limits
+from stoker.template.errors import InvalidProperty
 
 REGISTRY = ResourceRegistry.installed()
 
@@ -132,3 +137,12 @@ def test_a_port_without_a_list_of_addresses_keeps_those_that_it_has() -> None:
 def test_an_empty_gateway_means_none_at_all() -> None:
     target = target_of(Subnet(), {"network": ID, "cidr": "10.0.0.0/24", "gateway_ip": ""})
     assert Subnet().create_body(target, FakeContext())["gateway_ip"] is None
+
+
+def test_a_server_needs_an_image_that_is_not_an_empty_text() -> None:
+    server = {"type": "OS::Nova::Server", "properties": {"image": "", "flavor": "m1.tiny"}}
+    goal = Goal({"heat_template_version": "2018-08-31", "resources": {"server": server}})
+    compiler = GoalCompiler(REGISTRY, Limits())
+    sealer = Sealer(["A" * 86 + "=="]).of_stack("p", "r")
+    with pytest.raises(InvalidProperty, match="neither an image nor a disk to boot from is given"):
+        compiler.compile(goal, Identity("s", "i", "p"), sealer)

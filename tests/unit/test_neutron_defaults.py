@@ -51,3 +51,10 @@ def test_a_port_gets_the_setting_of_its_network_back(*, setting: bool) -> None:
         target = target_of(Port(), {"network": NET}, physical_id="p")
         body = Port().update_body(target, {"port_security_enabled"}, ScriptedContext(scripted))
         assert body == {"port_security_enabled": setting}
+
+
+def test_a_name_that_is_given_no_more_becomes_the_one_of_the_creation() -> None:
+    created = target_of(Port(), {"network": NET}, key="aaaaaaaa-1111")
+    name = Port().create_body(created, FakeContext())["name"]
+    updated = dataclasses.replace(created, key="bbbbbbbb-2222", creation_key=created.key, physical_id="p")
+    assert Port().update_body(updated, {"name"}, FakeContext()) == {"name": name}

@@ -4,7 +4,7 @@ import json
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import ResourceView, physical_name
+from ...contract.views import ResourceView
 from ...errors import PermanentError, PropertyError, RetryableError
 from ...steps import Done, Poll, Step
 from ..bodies import NamedRemote
@@ -75,7 +75,7 @@ class Volume(VolumeBackups, DeclaredType):
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new volume; one for a backup has its size at least."""
         body = super().create_body(target, context)
-        body.setdefault("name", _own_name(target))
+        body.setdefault("name", target.physical_name)
         backup = target.properties["backup_id"]
         if backup:
             backup_of_goal = self.service_for(context).get(
@@ -129,7 +129,7 @@ class Volume(VolumeBackups, DeclaredType):
             self._set_metadata(target, volume, context)
         body = {name: target.properties[name] or "" for name in sorted(changed & {"name", "description"})}
         if "name" in body:
-            body["name"] = body["name"] or _own_name(target)
+            body["name"] = body["name"] or target.physical_name
         if body:
             self.service_for(context).put(self.path_of(target), {"volume": body})
         todo = [change.as_json() for change in VolumeChanges.needed(target, changed, volume)]
@@ -255,8 +255,3 @@ class Volume(VolumeBackups, DeclaredType):
             "multiattach": volume.get("multiattach"),
             "show": {**volume, "metadata": metadata},
         }
-
-
-def _own_name(target: ResourceView) -> str:
-    """Return the name of a volume to which the template gives none; it stays the same in updates."""
-    return physical_name(target.stack.name, target.name, target.creation_key or target.key)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...contract.views import ResourceView
+from ...contract.views import ResourceView, physical_name
 from ...errors import PermanentError
 from ..marks import PREFIX, mark_of
 from ..names import is_id
@@ -174,7 +174,8 @@ class ServerSnapshot:
         """
         if self._target.attempt > 1 and (images := self._marked_images()):
             return str(images[0]["id"])
-        body = {"name": self._target.physical_name, "metadata": {"stoker": self._mark}}
+        name = physical_name(self._target.stack.name, self._target.name, self._target.key)
+        body = {"name": name, "metadata": {"stoker": self._mark}}
         try:
             answer = compute.post(f"/servers/{self._target.physical_id}/action", {"createImage": body})
         except Conflict as error:
