@@ -79,3 +79,23 @@ def test_a_change_that_nobody_has_begun_fails_as_the_service_says(
 ) -> None:
     with pytest.raises(PermanentError, match="it is not possible now"):
         begin(scripted, kind)
+
+
+@pytest.mark.parametrize(("value", "flag"), [(True, True), (False, False), (None, False)])
+def test_a_template_that_gives_read_only_no_more_ends_the_protection(
+    scripted: ScriptedService, value: bool | None, flag: bool
+) -> None:
+    target = ResourceView(
+        1,
+        "r",
+        "OS::Cinder::Volume",
+        StackFacts("s", "s", "p"),
+        {"read_only": value, "size": None, "volume_type": None},
+        physical_id="v",
+        key="k",
+    )
+    volume = {**READ, "attachments": []}
+    [change] = VolumeChanges.needed(target, {"read_only", "size", "volume_type"}, volume)
+    scripted.answers["POST /volumes/v/action"] = Answer(202)
+    VolumeChanges(target, typing.cast(StepContext, VolumeContext(scripted))).begin(change, volume)
+    assert scripted.sent == [{"os-update_readonly_flag": {"readonly": flag}}]

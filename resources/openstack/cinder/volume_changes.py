@@ -44,7 +44,10 @@ class VolumeChanges:
     def needed(target: ResourceView, changed: Collection[str], volume: JsonMap) -> Sequence[VolumeChange]:
         """Return the changes that bring the volume to its properties, in order."""
         names = [name for name in ("volume_type", "backup_id", "size", "read_only") if name in changed]
-        changes = [VolumeChange(name) for name in names if target.properties[name] is not None]
+        # Only write protection has a state of a new volume to go back to.
+        changes = [
+            VolumeChange(name) for name in names if target.properties[name] is not None or name == "read_only"
+        ]
         if not DETACHED_FIRST & {change.kind for change in changes}:
             return changes
         places = [(str(item["server_id"]), item.get("device")) for item in volume["attachments"]]
@@ -61,7 +64,7 @@ class VolumeChanges:
         elif change.kind == "attach":
             ensure_attached(context, change.server, volume, change.device)
         elif change.kind == "read_only":
-            act(context, volume, "os-update_readonly_flag", {"readonly": value})
+            act(context, volume, "os-update_readonly_flag", {"readonly": bool(value)})
         elif change.kind == "backup_id":
             restore(context, volume, value)
         elif change.kind == "size" and remote["size"] < value:

@@ -8,6 +8,7 @@ from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...errors import PropertyError, raise_all
 from ...schema import Property, SupportStatus
+from ...steps import Done, Step
 from ..bodies import NamedRemote
 from ..compared import ComparedType, text_of
 from ..declared import REMOTE
@@ -160,12 +161,16 @@ class SecurityGroup(NeutronType):
     def _set_rules(
         self, target: ResourceView, present: Sequence[JsonMap], context: StepContext
     ) -> list[JsonMap]:
-        """Make the rules of a group what they are to be, and return them."""
+        """Make the rules of a group what they are to be, and return them.
+
+        The service changes no rule, so one with another description is deleted and made again.
+        """
         service = self.service_for(context)
         expected = {_identity(rule): rule for rule in self._rules(target, context)}
         unchanged: dict[tuple[str, ...], JsonMap] = {}
         for rule in present:
-            if _identity(rule) in expected:
+            declared = expected.get(_identity(rule))
+            if declared is not None and _has_description_of(rule, declared):
                 unchanged[_identity(rule)] = rule
             else:
                 service.delete(f"/security-group-rules/{rule['id']}")
@@ -203,6 +208,10 @@ def _identity(rule: JsonMap) -> tuple[str, ...]:
     return tuple(text_of(rule.get(name)) for name in COMPARED)
 
 
+def _has_description_of(rule: JsonMap, other: JsonMap) -> bool:
+    return text_of(rule.get("description")) == text_of(other.get("description"))
+
+
 class SecurityGroupRule(ComparedType, NeutronType):
     """A rule of a security group; the service has each rule once, so that it is its own identity."""
 
@@ -221,7 +230,7 @@ class SecurityGroupRule(ComparedType, NeutronType):
         "security_group": Property(
             "string", "Name or id of the security group.", required=True, constraints=(GROUP,)
         ),
-        "description": Property("string", "Description of the rule."),
+        "description": Property("string", "Description of the rule.", update_allowed=True),
         "direction": DIRECTION,
         "ethertype": ETHERTYPE,
         "port_range_min": PORT_MIN,
@@ -233,6 +242,18 @@ class SecurityGroupRule(ComparedType, NeutronType):
         "remote_ip_prefix": PREFIX,
     }
     attributes_schema = {"show": SHOWN["show"]}
+
+    def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
+        """Make the rule again, with another description: the service changes none, and has each rule once."""
+        service = self.service_for(context)
+        for rule_id in self._alike(target, context):
+            rule = self.get(service, rule_id)
+            if _has_description_of(rule, target.properties):  # An earlier step has made it.
+                return Done(physical_id=rule_id, data=self._data(rule, target))
+            if rule_id == target.physical_id:
+                service.delete(f"{self.path}/{rule_id}")
+        rule = self._unwrapped(self.post(service, self.create_body(target, context), target))
+        return Done(physical_id=str(rule[self.id_field]), data=self._data(rule, target))
 
     def validate(self, properties: JsonMap) -> None:
         """Check that the other side is named once, and that ports fit the protocol."""
