@@ -251,11 +251,24 @@ def advance_generation(conn: Connection, resource_id: ResourceId) -> None:
 
 
 def set_status(
-    conn: Connection, resource_id: ResourceId, *, action: str, status: str, reason: str, now: float
+    conn: Connection,
+    resource_id: ResourceId,
+    *,
+    action: str,
+    status: str,
+    reason: str,
+    now: float,
+    unhealthy: bool = False,
 ) -> None:
-    """Change the status of a resource that no task works on."""
+    """Change the status of a resource that no task works on.
+
+    :param unhealthy: whether a user marks it unhealthy.
+    """
     r = tables.resource
-    values = {"action": action, "status": status, "reason": reason, "updated_at": now}
+    values = {
+        **{"action": action, "status": status, "reason": reason},
+        **{"unhealthy": unhealthy, "updated_at": now},
+    }
     conn.execute(sa.update(r).where(r.c.id == resource_id).values(_with_ending(values)))
 
 

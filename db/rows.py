@@ -145,6 +145,7 @@ class Resource:
     :ivar cancelled: whether its action FAILED because it was cancelled before its end.
     :ivar reinstated: whether it was replaced, and takes the place of its own replacement again; or room was
         made for a replacement that was not stored yet.
+    :ivar unhealthy: whether a user has marked it unhealthy since its last action.
     """
 
     id: ResourceId
@@ -173,6 +174,7 @@ class Resource:
     snapshot_id: SnapshotId | None = None
     cancelled: bool = False
     reinstated: bool = False
+    unhealthy: bool = False
 
     @property
     def template(self) -> str:

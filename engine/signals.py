@@ -110,7 +110,15 @@ class Signals:
                 return
             status = Status.FAILED if unhealthy else Status.COMPLETE
             text = reason or NO_REASON
-            resources.set_status(conn, resource.id, action="CHECK", status=status, reason=text, now=now)
+            resources.set_status(
+                conn,
+                resource.id,
+                action="CHECK",
+                status=status,
+                reason=text,
+                now=now,
+                unhealthy=unhealthy,
+            )
             events.add_many(conn, [_event(stack, resource, ("CHECK", status), text, now)])
 
         self._context.database.write(change)

@@ -16,6 +16,7 @@ from ..resources.errors import PermanentError, PropertyError
 from ..resources.plugin import ResourceType
 from ..resources.properties import (
     changed,
+    meanings,
     replacement_needed,
     resolve_properties,
     resolve_stored,
@@ -243,7 +244,7 @@ class UpdatePreview:
             return ChangeKind.UNCHANGED, ""  # An update leaves it alone.
         plugin = self._registry.get(row.plugin)
         if row.status == Status.FAILED:
-            if not survives_failure(plugin, action=row.action):
+            if not survives_failure(plugin, action=row.action, unhealthy=row.unhealthy):
                 return ChangeKind.REPLACED, ""
             return ChangeKind.UPDATED, f"may be replaced: depends on what its failed {row.action} has left"
         return self._judged(plugin, row, definition)
@@ -407,7 +408,7 @@ class UpdatePreview:
         try:
             resolved = resolve_properties(schema, values, secret)
             if not unknown:
-                plugin.validate(resolved)
+                plugin.validate(meanings(schema, resolved))
         except PropertyError as error:
             raise InvalidProperty(error.message, (*path, *error.path)) from error
         return resolved

@@ -93,7 +93,8 @@ class RegisteredTypeFacts:
             return False
         if type(plugin).prepare_for_replace is not ResourceType.prepare_for_replace:
             return True
-        return row.status == Status.FAILED and survives_failure(plugin, action=row.action)
+        survives = survives_failure(plugin, action=row.action, unhealthy=row.unhealthy)
+        return row.status == Status.FAILED and survives
 
     def observable(self, row: Resource) -> bool:
         """Return whether the resource's type can compare it with the remote resource."""

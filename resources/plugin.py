@@ -54,8 +54,8 @@ class ResourceType:
     updated_when_redefined: typing.ClassVar[bool] = False
     #: Schema of ``update_policy`` in a template.
     update_policy_schema: typing.ClassVar[Mapping[str, Property]] = {}
-    #: An update replaces a resource that failed a check, or that a user marked unhealthy, without calling
-    #: `needs_replace_failed`.
+    #: An update replaces a resource that failed a check without calling `needs_replace_failed`.  False: one
+    #: that this keeps is repaired (`handle_repair`).  What a user marked unhealthy is replaced in any case.
     replaced_when_check_failed: typing.ClassVar[bool] = True
     #: Its steps call `StepContext.session`, so stacks get a credential when they are created.
     uses_credentials: typing.ClassVar[bool] = False
@@ -102,6 +102,18 @@ class ResourceType:
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll whether the update is complete."""
+        return Done()
+
+    def handle_repair(self, target: ResourceView, context: StepContext) -> Step:
+        """Start to bring a thing whose check has failed back to the state that a check expects.
+
+        It is called only on types without `replaced_when_check_failed`, for things that
+        `needs_replace_failed` keeps.  The update of the properties that have changed follows.
+        """
+        return Done()
+
+    def check_repair_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Poll whether the thing is repaired."""
         return Done()
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:

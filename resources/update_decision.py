@@ -48,12 +48,13 @@ def may_replace(plugin: ResourceType, names: Collection[str]) -> bool:
     return bool(names) and (overridden or bool(replacement_needed(plugin.properties_schema, names)))
 
 
-def survives_failure(plugin: ResourceType, *, action: str) -> bool:
+def survives_failure(plugin: ResourceType, *, action: str, unhealthy: bool) -> bool:
     """Return whether an update may keep a resource whose last action failed; the step then asks the type.
 
     :param action: the action that failed.
+    :param unhealthy: whether a user has marked the resource unhealthy, to have it replaced.
     """
-    if action == "DELETE" or (action == "CHECK" and plugin.replaced_when_check_failed):
+    if action == "DELETE" or unhealthy or (action == "CHECK" and plugin.replaced_when_check_failed):
         return False  # A delete that was cancelled may have happened anyway.
     return type(plugin).needs_replace_failed is not ResourceType.needs_replace_failed
 
@@ -66,3 +67,8 @@ def observable(plugin: ResourceType) -> bool:
 def checkable(plugin: ResourceType) -> bool:
     """Return whether the type implements checks."""
     return type(plugin).handle_check is not ResourceType.handle_check
+
+
+def repairable(plugin: ResourceType) -> bool:
+    """Return whether the type implements repairs."""
+    return type(plugin).handle_repair is not ResourceType.handle_repair

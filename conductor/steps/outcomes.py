@@ -88,7 +88,9 @@ class Outcomes:
     def _status_columns(self, status: Status, reason: str) -> dict[str, Json]:
         if self.claim.task.kind in SILENT:
             return {}
-        return {"action": action_of(self.claim.task.kind), "status": status, "reason": reason}
+        action = action_of(self.claim.task.kind)
+        columns: dict[str, Json] = {"action": action, "status": status, "reason": reason}
+        return {**columns, "unhealthy": False} if self.claim.resource.unhealthy else columns
 
     def _event(self, status: Status, reason: str, physical_id: str | None) -> typing.Any:
         kind = self.claim.task.kind

@@ -314,6 +314,8 @@ resource = sa.Table(
     sa.Column("replaced_by", RowId),
     # Whether it takes the place of its own replacement again, until it is updated.
     sa.Column("reinstated", sa.Boolean, nullable=False, default=False),
+    # Whether a user has marked it unhealthy since its last action: an update replaces it.
+    sa.Column("unhealthy", sa.Boolean, nullable=False, default=False),
     # Progress token of the action that runs now, as the plugin returned it.
     sa.Column("progress", JsonText(dict)),
     # Idempotency key of the action that runs now, stored before anything is made outside.

@@ -108,6 +108,7 @@ def _unfinished(created: Resource, row_id: ResourceId, stack_id: StackId) -> Res
         replaces=None,
         replaced_by=None,
         reinstated=False,
+        unhealthy=False,
         progress=None,
     )
 

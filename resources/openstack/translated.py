@@ -92,6 +92,7 @@ ACTIONS = ("create", "delete", "snapshot_delete", "suspend", "resume", "check", 
 FORWARDED = (
     *(f"handle_{action}" for action in ACTIONS),
     *(f"check_{action}_complete" for action in (*ACTIONS, "update")),
+    *("handle_repair", "check_repair_complete"),
     *("find_created", "needs_replace_failed", "prepare_for_replace", "restore_after_replace", "refresh"),
     *("collection", "remote"),
 )

@@ -46,6 +46,7 @@ class Cloud:
     :ivar is_owned: whether a stack's resource has the thing; a detached call makes one that none has.
     :ivar slots: by name, the thing that has it; no other thing can.
     :ivar room: what making room for a replacement comes to, the next times, by the resource's name.
+    :ivar sick: things whose check fails -> whether a repair cures them.
     :ivar unread: what a refresh of a resource raises, the next times, by its name.
     :ivar wrong: what must never happen and did.
     """
@@ -67,6 +68,7 @@ class Cloud:
         self.calls: list[str] = []
         self.slots: dict[str, str] = {}
         self.room: dict[str, list[Exception | Poll]] = {}
+        self.sick: dict[str, bool] = {}
         self.unread: dict[str, list[Exception]] = {}
         self.live: dict[str, Json] = {}
         self.lists = 0
@@ -339,6 +341,8 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             cloud.stumble(target)
             if target.physical_id not in cloud.objects:
                 raise PermanentError("it is gone")
+            if target.physical_id in cloud.sick:
+                raise PermanentError("it is sick")
             return Done()
 
         def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
@@ -403,6 +407,19 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             live: Mapping[str, Json] = cloud.live.get(str(target.physical_id), {})
             return live
 
+    class Machine(Volume):
+        """Repairs what a check has found."""
+
+        def handle_repair(self, target: ResourceView, context: StepContext) -> Step:
+            cloud.calls.append("repair")
+            return Poll({"looks": 0}, target.properties["after"])
+
+        def check_repair_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+            if not cloud.sick.get(str(target.physical_id), True):
+                raise PermanentError("it cannot be repaired")
+            cloud.sick.pop(str(target.physical_id), None)
+            return Done(data={**target.data, "address": "another"})
+
     class Client(Server):
         """Uses what servers offer, without a reference to them."""
 
@@ -412,4 +429,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         }
         implied_dependencies = (ImpliedDependency("uses", "Sim::Server", "offers"),)
 
-    return {"Sim::Server": Server, "Sim::Volume": Volume, "Sim::Client": Client}
+    return {
+        **{"Sim::Server": Server, "Sim::Volume": Volume},
+        **{"Sim::Machine": Machine, "Sim::Client": Client},
+    }

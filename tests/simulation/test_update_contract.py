@@ -9,7 +9,8 @@ from simulation.restrictions import restricted, server, state, template, update,
 from simulation.world import World
 from stoker.db import resources
 from stoker.db.rows import Stack
-from stoker.db.states import Status
+from stoker.db.states import Status, TaskKind
+from stoker.engine.signals import Signals
 from stoker.resources.heat.none import NoneResource
 from stoker.template.errors import TemplateError
 
@@ -131,6 +132,66 @@ def test_a_type_may_keep_what_failed(world: World) -> None:
         Status.COMPLETE,
         "Update status to COMPLETE for FAILED resource neither update nor replace.",
     )
+
+
+def machine(**properties: Json) -> Json:
+    return {**volume(**properties), "type": "Sim::Machine"}
+
+
+def checked(world: World, stack: Stack) -> None:
+    """Check the stack, to the end."""
+    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    assert world.settle(lambda: world.stack(stack.id).status != Status.IN_PROGRESS, within=60)
+
+
+def test_what_a_check_has_found_is_repaired_before_it_is_updated(world: World) -> None:
+    stack = created(world, template(a=machine(), b=server(value={"get_attr": ["a", "address"]})))
+    before = rows(world, stack)["a"]
+    thing = str(before.physical_id)
+    for document, calls in (
+        (template(a=machine(), b=server()), ["failed?", "repair"]),
+        (template(a=machine(value="2"), b=server()), ["failed?", "repair", "update 1"]),
+    ):
+        world.cloud.sick[thing] = True
+        checked(world, stack)
+        assert state(world.stack(stack.id)) == ("CHECK", "FAILED")
+        world.cloud.calls.clear()
+        assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")
+        assert world.cloud.calls == calls
+        row = rows(world, stack)["a"]
+        assert (row.physical_id, row.data, row.status) == (thing, {"address": "another"}, Status.COMPLETE)
+
+
+def test_a_repair_that_fails_is_tried_again_by_the_next_update(world: World) -> None:
+    document = template(a=machine())
+    stack = created(world, document)
+    thing = str(rows(world, stack)["a"].physical_id)
+    world.cloud.sick[thing] = False
+    checked(world, stack)
+    failed = update(world, stack, document)
+    assert state(failed) == ("UPDATE", "FAILED")
+    assert "it cannot be repaired" in failed.reason
+    world.cloud.sick[thing] = True
+    assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")
+    assert world.cloud.sick == {}
+
+
+def test_what_a_user_marks_unhealthy_is_replaced_and_not_repaired(world: World) -> None:
+    document = template(a=machine())
+    stack = created(world, document)
+    before = rows(world, stack)["a"]
+    Signals(world.context).mark_unhealthy(world.stack(stack.id), "a", unhealthy=True, reason="")
+    assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")
+    after = rows(world, stack)["a"]
+    assert after.physical_id != before.physical_id
+    assert "repair" not in world.cloud.calls
+
+    # A check since then has found something else.
+    Signals(world.context).mark_unhealthy(world.stack(stack.id), "a", unhealthy=True, reason="")
+    world.cloud.sick[str(after.physical_id)] = True
+    checked(world, stack)
+    assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")
+    assert rows(world, stack)["a"].physical_id == after.physical_id
 
 
 def halfway(world: World, document: Json) -> Stack:

@@ -1,6 +1,7 @@
 """Steps of updates: the first one decides how the resource is updated."""
 
 import functools
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ....db.states import Status
@@ -11,13 +12,21 @@ from ....resources.errors import PermanentError, ReplaceNeeded
 from ....resources.plugin import ResourceType
 from ....resources.properties import changed, respelled
 from ....resources.steps import Done, Poll, Step
-from ....resources.update_decision import RESTRICTED, UpdateDecision, decide_update, survives_failure
-from ....shapes import JsonMap
+from ....resources.update_decision import (
+    RESTRICTED,
+    UpdateDecision,
+    decide_update,
+    repairable,
+    survives_failure,
+)
+from ....shapes import Json, JsonMap
 from ..outcomes import Restricted
 from ..results import StepResult
 from ..target import is_same_type, kept_values
 from .base import TaskStep
 
+REPAIR = "repair"
+"""Key of the progress of a repair, which precedes the update; null: it has not begun."""
 GOAL = ("definition", "type", "properties", "metadata", "generation", "requires")
 """Columns with the goal that a resource was brought to."""
 
@@ -55,9 +64,13 @@ class UpdateStep(TaskStep):
         return self._replace() if decision == UpdateDecision.REPLACE else None
 
     def start(self) -> Step:
-        """Start the update of the properties that have changed."""
+        """Start the update of the properties that have changed; a repair comes first."""
         if self._completes_creation:
             return self.plugin.handle_create(self._as_created, self.context)
+        # The progress is stored first: once the update has begun, nothing else shows that a check has failed.
+        return Poll(progress={REPAIR: None}, after=0.0) if self._repairs else self._change()
+
+    def _change(self) -> Step:
         plugin = self.plugin
         if not (self._names or plugin.always_updated or plugin.updated_when_redefined):
             return Done()
@@ -69,7 +82,24 @@ class UpdateStep(TaskStep):
         """Poll the update once, or the creation that it completes."""
         if self._completes_creation:
             return self.plugin.check_create_complete(self._as_created, self.progress, self.context)
+        if isinstance(self.progress, Mapping) and REPAIR in self.progress:
+            return self._repair(self.progress[REPAIR])
         return super().poll()
+
+    def _repair(self, progress: Json) -> Step:
+        """Begin or poll the repair; start the update at its end.
+
+        :param progress: progress of the type's own steps; None: it has not begun.
+        """
+        if progress is None:
+            step = self.plugin.handle_repair(self.target, self.context)
+        else:
+            step = self.plugin.check_repair_complete(self.target, progress, self.context)
+        if not isinstance(step, Done):
+            return replace(step, progress={REPAIR: step.progress})
+        self.take(step)
+        change = self._change()
+        return replace(change, data=step.data) if change.data is None else change
 
     def replace(self, error: ReplaceNeeded) -> StepResult:
         """Replace the resource: its type has found out that it cannot change it.
@@ -89,6 +119,18 @@ class UpdateStep(TaskStep):
     def _names(self) -> frozenset[str]:
         """Return the names of the properties that have changed."""
         return changed(self.plugin.properties_schema, self.target.previous, self.target.properties)
+
+    @property
+    def _repairs(self) -> bool:
+        """Return whether the thing may have to be repaired: its check has failed, or an update after that.
+
+        An update that has changed nothing else has failed in its repair, or the repair is due still.
+        """
+        if self.plugin.replaced_when_check_failed or not repairable(self.plugin):
+            return False
+        resource = self.claim.resource
+        is_left = resource.action == "CHECK" or (resource.action == "UPDATE" and not self._names)
+        return is_left and resource.status != Status.COMPLETE and not resource.unhealthy
 
     @property
     def _completes_creation(self) -> bool:
@@ -150,11 +192,13 @@ class UpdateStep(TaskStep):
         if not is_same_type(self.claim):
             return UpdateDecision.REPLACE
         if resource.status == Status.FAILED:
-            survives = survives_failure(self.plugin, action=resource.action)
+            survives = survives_failure(self.plugin, action=resource.action, unhealthy=resource.unhealthy)
             if not survives or self.plugin.needs_replace_failed(self.target, self.context):
                 return UpdateDecision.REPLACE
         redefined = not same_goal(resource.definition, self.claim.task.definition)
-        return decide_update(self.plugin, self.target.previous, self.target.properties, redefined=redefined)
+        return decide_update(
+            self.plugin, self.target.previous, self.target.properties, redefined=redefined or self._repairs
+        )
 
     def _check_allowed(self, decision: UpdateDecision) -> None:
         word = RESTRICTED.get(decision)

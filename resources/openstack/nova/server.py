@@ -22,6 +22,7 @@ from .compute import (
     IMAGE,
     RUNS,
     SERVER_STATUS,
+    STOPPED,
     TASK_STATE,
     ServerCalls,
     ServerSnapshot,
@@ -39,6 +40,8 @@ PORTS = "ports"
 """Key of a resource's data: ports may have been made for the server."""
 LISTED = "listed"
 """Key of a deletion's progress: whether lists of ids may still have the server."""
+AWAKENING = {STOPPED: "os-start", "PAUSED": "unpause", "SUSPENDED": "resume"}
+"""Actions of the compute service that make a server run, by its status."""
 CLOCKS = 300.0
 """Seconds by which the clocks of the services may differ from ours."""
 
@@ -60,6 +63,7 @@ class Server(DeclaredType):
     status = SERVER_STATUS
     slow_delete = True
     has_rules_in_stack = True
+    replaced_when_check_failed = False
     attribute_fields = {"instance_name": "OS-EXT-SRV-ATTR:instance_name"}
 
     def validate(self, properties: JsonMap) -> None:
@@ -182,6 +186,26 @@ class Server(DeclaredType):
         server = self.get(self.service_for(context), self.id_of(target))
         return SERVER_STATUS.of(server) in SERVER_STATUS.deleted
 
+    def handle_repair(self, target: ResourceView, context: StepContext) -> Step:
+        """Start a server that is stopped, and let one that is paused or suspended continue."""
+        calls = ServerCalls.of(target, context)
+        action = AWAKENING.get(SERVER_STATUS.of(calls.get()))
+        if action is not None:
+            calls.act(action, None)
+        return Poll(progress={"since": context.now()}, after=0.5)
+
+    def check_repair_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Poll until the server runs.
+
+        :raises PermanentError: it is in another state, and the service works on it no more.
+        """
+        server = self._look(target, progress["since"], context)
+        if server is not None and SERVER_STATUS.of(server) == RUNS:
+            return self.with_facts(Done(data=self._data(server, target)), target, context)
+        if server is not None and server.get(TASK_STATE) is None:
+            raise _not_running(SERVER_STATUS.of(server))
+        return Poll(progress=progress, after=pause(progress["since"], context.now()))
+
     # -- actions on a server that exists -----------------------------------------------------------
 
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
@@ -210,7 +234,7 @@ class Server(DeclaredType):
         data = self.refresh(target, context)
         status = SERVER_STATUS.of(data[REMOTE])
         if status != RUNS:
-            raise PermanentError(f"'status': expected '{RUNS}', got '{status}'", kind="Error")
+            raise _not_running(status)
         return Done(data=data)
 
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
@@ -339,3 +363,7 @@ class Server(DeclaredType):
     ) -> JsonMap:
         facts = ServerPorts.of(target, context).facts(self.id_of(target), ports)
         return {**facts, PORTS: any(item["is_own"] for item in facts["interfaces"])}
+
+
+def _not_running(status: str) -> PermanentError:
+    return PermanentError(f"'status': expected '{RUNS}', got '{status}'", kind="Error")

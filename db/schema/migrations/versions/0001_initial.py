@@ -230,6 +230,7 @@ def _resource() -> None:
         sa.Column("replaces", row_id(), nullable=True),
         sa.Column("replaced_by", row_id(), nullable=True),
         sa.Column("reinstated", sa.Boolean(), nullable=False),
+        sa.Column("unhealthy", sa.Boolean(), nullable=False),
         sa.Column("progress", long_text(), nullable=True),
         sa.Column("key", sa.String(length=36), nullable=True),
         sa.Column("generation", sa.Integer(), nullable=False),
