@@ -255,6 +255,13 @@ def _respelled(prop: Property, before: Json, after: Json, same: SameThing) -> Js
     return before
 
 
+def names_things(schema: "Mapping[str, Property] | Property | None") -> bool:
+    """Return whether a property of the schema names a thing in a cloud."""
+    if isinstance(schema, Property):
+        return bool(schema.kind) or names_things(schema.schema)
+    return any(names_things(prop) for prop in (schema or {}).values())
+
+
 def named_things(schema: Mapping[str, Property], values: JsonMap) -> Iterator[tuple[str, str]]:
     """Yield the names and ids of things in a cloud that resolved properties have, each with its kind."""
     for name, value in values.items():

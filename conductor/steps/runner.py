@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 
 from ...db.errors import Unavailable
+from ...db.states import TaskKind, TaskState
 from ...db.work.claim import Claim, Claimant, action_of
 from ...observe.seldom import Seldom
 from ...resources.errors import (
@@ -28,6 +29,7 @@ from .children import StepChildren
 from .computing import NoTurn
 from .context import RunningStepContext, StepServices
 from .kinds.table import KINDS
+from .metadata_of_others import MetadataOfOthers
 from .orphaned_create import orphaned_create
 from .outcomes import Outcomes, Restricted
 from .results import StepResult, Steps
@@ -45,6 +47,7 @@ class StepRunner(Steps):
         self._registry = registry
         self._services = services
         self._seldom = Seldom()
+        self._others = MetadataOfOthers(services.database, registry, services.clock)
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
         outcomes = self._outcomes(claim, who)
@@ -121,11 +124,15 @@ class StepRunner(Steps):
         context.checkpoint()
         kind = KINDS[claim.task.kind]
         try:
-            return kind(outcomes, self._registry, context, progress).run()
+            result = kind(outcomes, self._registry, context, progress).run()
         except PermanentError:
             if not context.forget_unchecked():
                 raise
-            return kind(outcomes, self._registry, context, progress).run()
+            result = kind(outcomes, self._registry, context, progress).run()
+        if claim.task.kind == TaskKind.SCALE and result.outcome and result.outcome.state == TaskState.DONE:
+            # Before the end is stored: a step that is lost between both is done again.
+            self._others.refresh(claim, result.outcome.changes)
+        return result
 
     def _cancel(self, outcomes: Outcomes, progress: Json) -> StepResult:
         """End a step that was asked to stop; its type may have something to stop outside."""

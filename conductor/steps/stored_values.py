@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from ...resources.plugin import ResourceType
 from ...shapes import Json, JsonMap
-from ...template.residual import holds_secret, is_node, mapping, members, quote
+from ...template.budget import Budget
+from ...template.residual import Lookup, holds_secret, is_node, mapping, members, partial, quote
 from .secrets import Secrets
 
 
@@ -70,6 +71,25 @@ def changed_properties(plugin: ResourceType, stored: Json, changed: JsonMap, sec
         for name, value in changed.items()
     }
     return mapping({**members(stored), **columns})
+
+
+def metadata_refreshed(stored: Json, template: Json, lookup: Lookup, budget: Budget | None = None) -> Json:
+    """Return metadata with the present values of what the template has; entries of others stay.
+
+    :param stored: the metadata as they are stored.
+    :param template: the metadata of the resource's definition.
+    """
+    made = partial(template, lookup, budget)
+    entries = members(template)
+    if not entries:  # A function makes them as a whole.
+        return made
+    others = {name: value for name, value in members(stored).items() if name not in entries}
+    return mapping({**others, **members(made)}) if others else made
+
+
+def keeps_signals(plugin: ResourceType) -> bool:
+    """Return whether signals may change the metadata of the type's resources: nobody else does then."""
+    return type(plugin).handle_signal is not ResourceType.handle_signal
 
 
 def metadata_column(metadata: Json, secrets: Secrets) -> Json:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+from dataclasses import replace
 
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
@@ -20,14 +21,16 @@ from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.drift import DriftPolicy
 from ...template.errors import TemplateError
-from ...template.residual import evaluate, holds_secret, is_deferred, members, partial
+from ...template.residual import evaluate, holds_secret, is_deferred, members, partial, references
 from .computing import Computing
 from .secrets import ClaimLookup, SealedLookup, Secrets
 from .stored_values import (
     changed_properties,
     data_column,
     is_sensitive,
+    keeps_signals,
     metadata_column,
+    metadata_refreshed,
     note_properties,
     note_secrets,
     value_columns,
@@ -66,14 +69,10 @@ def make_target(
         stored["type"] = definition.type or resource.type
         if resource.reinstated:
             stored.update(replaces=None, reinstated=False)
-        if claim.task.kind == TaskKind.ADOPT and resource.metadata is not None:
-            metadata = secrets.peek(resource.metadata)
-            stored["metadata"] = _adopted_metadata(metadata, definition, claim, secrets)
-        elif resource.metadata is None or before_definition.metadata != definition.metadata:
-            # Where the template has the same metadata as before, the data of signals stays.
-            metadata = evaluate(definition.metadata, ClaimLookup(claim, secrets))
-            stored["metadata"] = partial(definition.metadata, SealedLookup(claim))
-            stored["generation"] = resource.generation + (resource.metadata is not None)
+        is_same = before_definition.metadata == definition.metadata
+        if not (is_new and is_same and resource.metadata is not None):
+            metadata, columns = _given_metadata(claim, plugin, definition, secrets, is_same=is_same)
+            stored.update(columns)
     if metadata is None:
         try:
             metadata = metadata_in_clear(resource, secrets.open)
@@ -160,6 +159,31 @@ def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
         if claim.task.kind not in DELETING:
             raise
     return {}
+
+
+def _given_metadata(
+    claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets, *, is_same: bool
+) -> tuple[Json, dict[str, Json]]:
+    """Return the metadata that the task gives the resource, and their columns; None: they stay.
+
+    :param is_same: the template has the same metadata as before: the data of signals stay.
+    """
+    resource = claim.resource
+    if claim.task.kind == TaskKind.ADOPT and resource.metadata is not None:
+        metadata = secrets.peek(resource.metadata)
+        return metadata, {"metadata": _adopted_metadata(metadata, definition, claim, secrets)}
+    if resource.metadata is None or not is_same:
+        made = partial(definition.metadata, SealedLookup(claim))
+        generation = resource.generation + (resource.metadata is not None)
+        columns = {"metadata": made, "generation": generation}
+        return evaluate(definition.metadata, ClaimLookup(claim, secrets)), columns
+    if keeps_signals(plugin) or not references(definition.metadata):
+        return None, {}
+    refreshed = metadata_refreshed(resource.metadata, definition.metadata, SealedLookup(claim))
+    if refreshed == resource.metadata:
+        return None, {}
+    columns = {"metadata": refreshed, "generation": resource.generation + 1}
+    return metadata_in_clear(replace(resource, metadata=refreshed), secrets.open), columns
 
 
 def _adopted_metadata(metadata: Json, definition: TaskDefinition, claim: Claim, secrets: Secrets) -> Json:

@@ -26,6 +26,7 @@ from stoker.db.states import Status, TaskKind
 from stoker.engine.signals import Signals
 from stoker.resources.errors import NotSupported
 from stoker.rpc.notifier import event_type, payload
+from stoker.sealing.stored import metadata_in_clear
 from stoker.template.errors import TemplateError
 
 Json = typing.Any
@@ -55,6 +56,28 @@ def unfinished(world: World) -> int:
     states = ("ready", "running", "parked")
     query = sa.select(sa.func.count()).where(t.state.in_(states), t.kind == TaskKind.SCALE)
     return world.database.read(lambda conn: conn.execute(query).scalar_one())
+
+
+def metadata_of(world: World, stack: Stack, name: str) -> Json:
+    return metadata_in_clear(rows(world, stack)[name], world.sealer.of_stack("p1", stack.id).open)
+
+
+def test_metadata_that_read_a_scaled_group_follow_for_its_guests(world: World) -> None:
+    addresses = {"get_attr": ["g", "outputs_list", "address"]}
+    proxy = {**server(), "metadata": {"IPs": {"list_join": [",", addresses]}, "port": 80}}
+    stack = created(
+        world,
+        hot({"g": autoscaling_group(desired_capacity=1), "up": policy(1), "proxy": proxy, "other": server()}),
+    )
+    assert stack.status == Status.COMPLETE, stack.reason
+    generations = {name: row.generation for name, row in rows(world, stack).items()}
+    scaled(world, stack)
+    scaled(world, stack)
+    members = rows(world, stack)["g"].attributes["outputs_list, address"]
+    assert len(members) == 3
+    assert metadata_of(world, stack, "proxy") == {"IPs": ",".join(members), "port": 80}
+    changes = {name: row.generation - generations[name] for name, row in rows(world, stack).items()}
+    assert changes == {"g": 0, "up": 0, "proxy": 2, "other": 0}
 
 
 def test_a_signal_scales_the_group_and_its_attributes_follow(world: World) -> None:

@@ -225,6 +225,18 @@ def test_the_last_of_many_updates_wins(world: World) -> None:
     assert world.cloud.wrong == []
 
 
+def test_metadata_follow_the_attributes_that_they_read(world: World) -> None:
+    def template_for(value: str) -> Json:
+        document = template(a={"value": value}, b={})
+        document["resources"]["b"]["metadata"] = {"of_a": {"get_attr": ["a", "value"]}, "own": 1}
+        return document
+
+    stack = created(world, template_for("x"))
+    updated(world, stack, template_for("y"))
+    b = rows(world, stack)["b"]
+    assert (b.metadata, b.generation) == ({"of_a": "y", "own": 1}, 1)
+
+
 def test_a_deletion_during_an_update_takes_old_and_new_away(world: World) -> None:
     stack = created(world, template(a={}, b={"needs": on("a")}))
     world.update(stack, template(a={"size": 2, "after": 9}, b={"needs": on("a")}))

@@ -16,6 +16,7 @@ from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded, RetryableError, StepError, UnknownType
 from ....resources.imported import IMPORTED
 from ....resources.plugin import ADOPTED_ID, ResourceType
+from ....resources.properties import names_things
 from ....resources.registry import ResourceRegistry
 from ....resources.steps import Park, Poll, Step
 from ....shapes import Json, JsonMap
@@ -160,7 +161,7 @@ class TaskStep:
         """Make the result of the step that the type has returned."""
         if self._was_read and step.data is None:
             step = replace(step, data=self.target.data)
-        if self.progress is None and self.claim.task.kind in GIVEN:
+        if self.progress is None and self.claim.task.kind in GIVEN and _names_things(self.plugin):
             # The step that has begun the action has asked for these ids: nobody is asked again.
             data = step.data if step.data is not None else self.target.data
             named = with_ids(data, self.context, self.plugin.properties_schema, self.target.properties)
@@ -228,9 +229,14 @@ class CreateStep(TaskStep):
 
     def start(self) -> Step:
         """Start the creation, once all that the properties name is there."""
-        if self.target.physical_id is None:
+        if self.target.physical_id is None and _names_things(self.plugin):
             check_found(self.context, self.plugin.properties_schema, self.target.properties)
         return super().start()
+
+
+@functools.cache
+def _names_things(plugin: ResourceType) -> bool:
+    return names_things(plugin.properties_schema)
 
 
 class AdoptStep(TaskStep):
