@@ -227,3 +227,20 @@ def test_a_terminated_container_ends_in_order(installation: Installation, podman
 def test_the_sample_names_each_variable_of_the_compose_file() -> None:
     variables = set(re.findall(r"\$\{(\w+)", COMPOSE.read_text())) - {"STOKER_SECRETS"}
     assert set(re.findall(r"^#? ?(\w+)=", SAMPLE.read_text(), re.MULTILINE)) == variables
+
+
+@pytest.mark.commit
+def test_each_server_keeps_its_data_and_each_daemon_waits_until_it_is_healthy() -> None:
+    document = yaml.safe_load(COMPOSE.read_text())
+    services = document["services"]
+    servers = {
+        name: service for name, service in services.items() if "command" not in service or name == "etcd"
+    }
+    assert servers.keys() == {"postgresql", "rabbitmq", "etcd"}
+    for server in servers.values():
+        assert server["healthcheck"]["test"][0].startswith("CMD")
+        assert {volume.partition(":")[0] for volume in server["volumes"]} <= document["volumes"].keys()
+    healthy = {"condition": "service_healthy"}
+    waits = {"schema": {"condition": "service_completed_successfully"}, "rabbitmq": healthy, "etcd": healthy}
+    assert [services[name]["depends_on"] for name in ("api", *CONDUCTORS)] == [waits] * 4
+    assert services["schema"]["depends_on"] == {"postgresql": healthy}

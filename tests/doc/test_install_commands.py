@@ -27,3 +27,15 @@ def test_each_page_installs_the_wheel_by_the_same_command() -> None:
     lines = [line for page in PAGES for line in page.read_text().splitlines() if "dist/stoker-" in line]
     assert len(lines) >= 4
     assert [line for line in lines if not FROM_THE_WHEEL.search(line)] == []
+
+
+OF_OTHERS = {"CREATE", "USER", "PASSWORD", "DATABASE", "OWNER", "DEFAULT", "API", "EXTRAS"}
+"""Words in capitals of SQL, and of files as they are."""
+
+
+def test_each_word_that_an_operator_replaces_is_explained() -> None:
+    text = (ROOT / "doc" / "install.md").read_text()
+    table = text.partition("| word | stands for |")[2].partition("\n\n")[0]
+    explained = set(re.findall("`([A-Z]+)`", table))
+    typed = "\n".join(re.findall(r"^ {4}.*$", text, re.MULTILINE))
+    assert set(re.findall(r"(?<![A-Za-z_:])[A-Z]{3,}\b", typed)) - OF_OTHERS == explained
