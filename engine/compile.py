@@ -113,6 +113,7 @@ class GoalCompiler:
                 keeps=goal.keeps_nested,
                 all_members=goal.all_members,
                 is_draft=goal.is_draft,
+                stored_data=goal.stored_data,
                 entering=contextlib.nullcontext if questions is None else questions.below,
             )
             children = nested.check(plan, environment, errors).children

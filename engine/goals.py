@@ -1,13 +1,16 @@
 """The goals that a stack has or had, as they are stored, and those that an update makes of them."""
 
+import functools
 import json
 import typing
+from collections.abc import Mapping
+from dataclasses import replace
 
-from ..db import content
+from ..db import content, resources
 from ..db.ids import ContentId
 from ..db.rows import Stack
 from ..planning.requests import EXISTING, Goal, UpdateRequest
-from ..sealing.stored import StoredLookup
+from ..sealing.stored import StoredLookup, in_clear
 from ..shapes import Json, JsonMap
 from ..template.compile import Identity
 from ..template.environment import parse_environment
@@ -31,6 +34,7 @@ def compile_for(context: EngineContext, stack: Stack, goal: Goal) -> Compiled:
 
     :raises TemplateError: the goal is wrong.
     """
+    goal = _with_stored_data(context, stack, goal)
     return context.compiler.compile(goal, identity_of(stack), context.sealer_of(stack))
 
 
@@ -43,7 +47,7 @@ def compile_update(context: EngineContext, stack: Stack, request: UpdateRequest)
     goal = merged_goal(context, stack, request) if request.existing else request.goal
     compiled = compile_requested(
         context,
-        goal,
+        _with_stored_data(context, stack, goal),
         name=stack.name,
         stack_id=stack.id,
         project_id=stack.project_id,
@@ -51,6 +55,20 @@ def compile_update(context: EngineContext, stack: Stack, request: UpdateRequest)
     )
     check_immutable_parameters(context, stack, compiled)
     return compiled
+
+
+def _with_stored_data(context: EngineContext, stack: Stack, goal: Goal) -> Goal:
+    """Return the goal with what groups remember; it is read once, where a group asks for it."""
+
+    @functools.cache
+    def data_by_name() -> Mapping[str, Json]:
+        rows = context.database.read(lambda conn: resources.of_stack(conn, stack.id))
+        return {row.name: row.data for row in rows if row.replaced_by is None}
+
+    def stored_data(name: str) -> JsonMap:
+        return in_clear(data_by_name().get(name), context.sealer_of(stack).open) or {}
+
+    return replace(goal, stored_data=stored_data)
 
 
 def check_immutable_parameters(context: EngineContext, stack: Stack, compiled: Compiled) -> None:

@@ -42,7 +42,7 @@ from ..template.residual import (
     references,
 )
 from .facade import Facade, check_facade
-from .requests import Branch, CheckedStack, NestedChild
+from .requests import Branch, CheckedStack, NestedChild, nothing_stored
 
 COMMON = frozenset({"outputs", "show", "stack_name"})
 """Attributes that every nested stack has besides its outputs."""
@@ -158,6 +158,7 @@ class TemplateTree:
     :ivar all_members: compiles all members of a group, not one for all, where the type can say which.
     :ivar is_draft: whether the goal is a draft, of which no stack is made now; see Goal.
     :ivar entering: called with the path of each resource whose child is checked; a context for the check.
+    :ivar stored_data: returns the data that a resource of the uppermost stack has stored, by its name.
     :ivar count: number of resources so far.
     """
 
@@ -171,6 +172,7 @@ class TemplateTree:
     all_members: bool = False
     is_draft: bool = False
     entering: Callable[[Path], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
+    stored_data: Callable[[str], JsonMap] = nothing_stored
     count: int = field(default=0, init=False)
     _parsed: dict[str, Parsed] = field(default_factory=dict)
     _checked: dict[str, tuple[CheckedStack, ErrorList]] = field(default_factory=dict)
@@ -253,7 +255,7 @@ class TemplateTree:
         if place.depth > self.limits.deepest:
             deepest = self.limits.deepest
             raise LimitExceeded(f"stacks may be nested {deepest} levels deep ([stacks] max_depth)")
-        goal = self._goal(definition, plugin)
+        goal = self._goal(definition, plugin, is_stored=place.depth == 1)
         if goal is None:
             return None
         parsed = self._read(goal)
@@ -362,15 +364,21 @@ class TemplateTree:
         }
         return opened, frozenset(secret)
 
-    def _goal(self, definition: ResourceDefinition, plugin: NestedType) -> ChildGoal | None:
+    def _goal(
+        self, definition: ResourceDefinition, plugin: NestedType, *, is_stored: bool
+    ) -> ChildGoal | None:
         """Return the child's goal; values that come from other resources are residuals.
 
         None: the goal is not known yet.
+
+        :param is_stored: the resource may have stored data.
         """
         properties = definition.properties
         if is_template_name(definition.type):
             return static_goal(definition, plugin, properties, self.files)
         properties = validate_properties(plugin.properties_schema, properties)
+        if is_stored:
+            properties = plugin.with_past(properties, lambda: self.stored_data(definition.name))
         if definition.requested_attributes and not self._charge_members(definition, plugin, properties):
             return None
         goal = static_goal(definition, plugin, properties, self.files)

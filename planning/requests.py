@@ -65,6 +65,11 @@ class CallersCloud(typing.Protocol):
         """
 
 
+def nothing_stored(name: str) -> JsonMap:
+    """Return the stored data of a resource of a stack that does not exist yet: none."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Goal:
     """Everything that defines the desired state of a stack.
@@ -90,6 +95,7 @@ class Goal:
     :ivar without_unavailable: resources of types that the caller's cloud or the installation lacks are not
         judged.
     :ivar all_members: groups have all members, not only one that is checked for all.
+    :ivar stored_data: returns the data that a resource of the stack has stored, by its name; {}: none.
     """
 
     template: str | JsonMap
@@ -110,6 +116,7 @@ class Goal:
     may_need_cloud: bool = False
     all_members: bool = False
     without_unavailable: bool = False
+    stored_data: Callable[[str], JsonMap] = field(default=nothing_stored, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

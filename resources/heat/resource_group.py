@@ -1,7 +1,7 @@
 """OS::Heat::ResourceGroup: a number of resources of one definition, named by their numbers."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Length, Range
@@ -145,6 +145,16 @@ class ResourceGroup(GroupResource):
         variable = values.get("index_var") or "%index%"
         first = next(_names(_unwanted(values)))
         return _goal({first: _body(member, variable, first)}, definition.requested_attributes, copies=count)
+
+    def with_past(self, values: JsonMap, data: Callable[[], JsonMap]) -> JsonMap:
+        """Add the members that earlier updates have removed, unless the policies forget them."""
+        if values.get("removal_policies_mode") == "update":
+            return values
+        removed = data().get("removed")
+        policies = values.get("removal_policies") or []
+        if not removed or not isinstance(policies, list):
+            return values
+        return {**values, "removal_policies": [*policies, {"resource_list": list(removed)}]}
 
     def expanded(self, goal: ChildGoal, values: JsonMap, definition: ResourceDefinition) -> ChildGoal:
         """Return the goal with a member for each number, but those that removal policies name."""

@@ -1,7 +1,7 @@
 """Base of the resource types whose resources are nested stacks."""
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ...shapes import Json, JsonMap
@@ -64,6 +64,14 @@ class NestedType(ResourceType):
         :param definition: has the properties with residuals.
         """
         return None
+
+    def with_past(self, values: JsonMap, data: Callable[[], JsonMap]) -> JsonMap:
+        """Return the properties as they count for a resource that exists; for `static_goal`.
+
+        :param values: as of `static_goal`.
+        :param data: reads the data that the resource has stored; none where it does not exist.
+        """
+        return values
 
     def expanded(self, goal: ChildGoal, values: JsonMap, definition: ResourceDefinition) -> ChildGoal:
         """Return a group's static goal with all members in place of one for all; for previews.

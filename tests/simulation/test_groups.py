@@ -149,6 +149,25 @@ def test_another_count_makes_and_removes_the_last_ones_and_leaves_the_others(wor
     assert len(rows(world, stack)["g"].attributes["refs"]) == 2
 
 
+def test_a_group_is_judged_by_its_first_member_that_was_not_removed_earlier(world: World) -> None:
+    above_zero = {"type": "number", "constraints": [{"range": {"min": 1}}]}
+    files = {INNER: json.dumps(hot({"s": server()}, parameters={"value": above_zero}))}
+
+    def of(index: str, **more: Json) -> Json:
+        definition = {"type": INNER, "properties": {"value": index}}
+        properties = {"count": 2, "resource_def": definition, **more}
+        return hot({"g": {"type": "OS::Heat::ResourceGroup", "properties": properties}})
+
+    stack = created(world, of("%index%", removal_policies=[{"resource_list": ["0"]}]), files=files)
+    assert stack.status == Status.COMPLETE, stack.reason
+    updated(world, stack, of("%index%", count=3), files=files)
+    assert sorted(children(world, stack)) == ["g"]
+    with pytest.raises(TemplateError, match="resources.g.resources.1"):
+        world.update(stack, of("0"), files=files)
+    with pytest.raises(TemplateError, match="resources.g.resources.0"):
+        world.update(stack, of("%index%", removal_policies_mode="update"), files=files)
+
+
 def test_a_removed_member_is_named_by_name_or_reference_and_its_name_is_not_used_again(world: World) -> None:
     def removing(*names: str, **more: Json) -> Json:
         return hot({"g": group(3, removal_policies=[{"resource_list": list(names)}], **more)})
