@@ -27,7 +27,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat horizon demo demo-cloud serve cloud templates pictures cloud-databases test test-full test-rest test-long fresh test-cloud chaos chaos-cloud fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
+.PHONY: guests heat heat-suites horizon demo demo-cloud serve cloud templates pictures cloud-databases test test-full test-rest test-long fresh test-cloud chaos chaos-cloud fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -67,9 +67,13 @@ test-rest: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) --tier rest --budget $$((end - $$(date +%s))) -m "not alone" $(CHECKED); others=$$?; \
 	[ $$alone -eq 0 ] && { [ $$others -eq 0 ] || [ $$others -eq 5 ]; }  # 5: no time was left for any
 
-test-long: test-deps images .venv/ansible.stamp
+test-long: test-deps images .venv/ansible.stamp .venv/suites/installed.stamp
 	$(BIN)/python -m pytest -q -m long $(PYTEST_ARGS)
 	$(if $(PYTEST_ARGS),,$(MAKE) --no-print-directory fresh SUITE=trixie)
+
+# The tests that others have written for Heat and its clients, as far as they need no cloud; a part of `make test-long`.
+heat-suites: .venv/cloud/installed.stamp .venv/suites/installed.stamp
+	$(BIN)/python -m pytest -q -m long tests/suites $(PYTEST_ARGS)
 
 # The first two commands of the README, on a machine that has nothing: a minimal Debian in a folder, as root only.
 fresh: .venv/test.stamp
@@ -215,6 +219,12 @@ HEAT := tests/harness/heat/installed
 	$(BIN)/python -m venv --without-pip .venv/heat
 	$(QUIET) "Installing Heat for the tests, once; it takes minutes" \
 		$(BIN)/python -m pip --python .venv/heat/bin/python install -q --no-compile -r $(HEAT)/requirements.txt -c $(CLOUD)/constraints.txt -c $(HEAT)/constraints.txt
+	touch $@
+
+# What tests Heat and its clients, in its folder, as the services of the cloud.
+SUITES := tests/harness/suites
+.venv/suites/installed.stamp: .venv/bin/python tools/install-suites $(SUITES)/requirements.txt $(SUITES)/constraints.txt $(HEAT)/requirements.txt
+	$(QUIET) "Installing the test suites of Heat and its clients, once; it takes minutes" tools/install-suites
 	touch $@
 
 # The tools of `make dist`, apart from the rest: they are no part of what is tested.

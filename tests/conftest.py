@@ -150,6 +150,7 @@ LANES = Lanes(
         Lane("tests/cloud/"),
         Lane("tests/console/", "console"),
         Lane("tests/deploy/", "deploy"),
+        Lane("tests/suites/", "suites"),
         Lane("tests/process/"),
         Lane("tests/chaos/", "chaos"),
         Lane("tests/services/ring/", "ring"),

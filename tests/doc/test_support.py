@@ -15,10 +15,12 @@ HARNESS = ROOT / "tests" / "harness"
 SHOWN = {
     "heat-cfntools",
     "heat-dashboard",
+    "heat-tempest-plugin",
     "horizon",
     "openstack-heat",
     "openstack-placement",
     "os-collect-config",
+    "python-heatclient",
 }
 """Requirements that the page names, besides those of the cloud with a name of one word."""
 
@@ -31,7 +33,7 @@ def test_each_test_that_it_names_exists() -> None:
 
 def pinned() -> dict[str, str]:
     """Return the versions of what the tests install in environments of their own, by package."""
-    files = ("cloud/installed", "horizon/installed", "heat/installed", "guests")
+    files = ("cloud/installed", "horizon/installed", "heat/installed", "guests", "suites")
     texts = [(HARNESS / folder / "requirements.txt").read_text() for folder in files]
     return dict(re.findall(r"^([\w-]+)==(\S+)$", "\n".join(texts), re.MULTILINE))
 

@@ -31,7 +31,7 @@ PERMITTED = "STOKER_TESTS_PERMITTED"
 PROFILES = ("test", "npm")
 """Profiles of bindep.txt that `make test` installs."""
 ENVIRONMENTS = tuple(
-    f"{ROOT / '.venv' / name}/" for name in ("ansible", "cloud", "guests", "heat", "horizon")
+    f"{ROOT / '.venv' / name}/" for name in ("ansible", "cloud", "guests", "heat", "horizon", "suites")
 )
 FONTS = ("/usr/share/fonts/", "/usr/local/share/fonts/")
 UNSET = ("DEVSTACK_DIR", "STOKER_TEST_CLOUD")
