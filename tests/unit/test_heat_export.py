@@ -25,7 +25,7 @@ from stoker.features.moves.heat.reader import HeatDatabase
 from stoker.features.moves.heat.report import Disposition
 from stoker.features.moves.heat.rows import HeatResource, HeatTree
 from stoker.features.moves.heat.selection import Selection
-from stoker.features.moves.outward import identity
+from stoker.features.moves.mapping.names import arn, name_of, uuid_named, uuid_of
 from stoker.features.moves.outward.run import SCHEMAS
 from stoker.features.moves.outward.type_data import ResourceKeys, heat_data, notes_of
 
@@ -81,32 +81,32 @@ def updated(installation: Installation, stack_id: str, **columns: Json) -> None:
     change(installation, sa.update(tables.stack).where(tables.stack.c.id == stack_id).values(columns))
 
 
-# -- identity --------------------------------------------------------------------------------------
+# -- names -----------------------------------------------------------------------------------------
 
 
 def test_names_of_nested_stacks_come_from_uuids_as_heat_makes_them() -> None:
     # 60 bits of the UUID: 0xd578f3e6fb4c1a2, five for each character.
-    name = identity.name_of("launch", "L", "6fb4c1a2-8f3e-4d57-a1b2-c3d4e5f60718")
+    name = name_of("launch", "L", "6fb4c1a2-8f3e-4d57-a1b2-c3d4e5f60718")
     assert name == "launch-L-2v4phzx3jqnc"
-    long = identity.name_of("s" * 250, "L", "6fb4c1a2-8f3e-4d57-a1b2-c3d4e5f60718")
+    long = name_of("s" * 250, "L", "6fb4c1a2-8f3e-4d57-a1b2-c3d4e5f60718")
     assert (len(long), long[:3], long[-12:]) == (255, "ss-", "2v4phzx3jqnc")
 
 
 @pytest.mark.parametrize("name", ["s-r-2v4phzx3jqnc", "s-r-aaaaaaaaaaaa", "s-r-777777777777"])
 def test_a_name_that_heat_has_made_has_a_uuid(name: str) -> None:
-    key = identity.uuid_named(name, "s", "r")
+    key = uuid_named(name, "s", "r")
     assert key is not None
     assert uuid.UUID(key).version == 4
-    assert identity.name_of("s", "r", key) == name
+    assert name_of("s", "r", key) == name
 
 
 @pytest.mark.parametrize("name", ["s-r-0123456789ab", "other-r-2v4phzx3jqnc", "short"])
 def test_a_name_that_heat_never_makes_has_none(name: str) -> None:
-    assert identity.uuid_named(name, "s", "r") is None
+    assert uuid_named(name, "s", "r") is None
 
 
 def test_a_resource_has_the_same_uuid_in_each_run() -> None:
-    first, again, other = (identity.uuid_of("stack", number) for number in (1, 1, 2))
+    first, again, other = (uuid_of("stack", number) for number in (1, 1, 2))
     assert first == again != other
     assert {uuid.UUID(key).version for key in (first, other)} == {4}
 
@@ -212,9 +212,9 @@ def nested_stack(installation: Installation) -> str:
     store = installation.heat
     environment = {"parameters": {"p": encrypted(SECRET)}, "encrypted_param_names": ["p"]}
     root_id = store.stack("root", root, files={"child.yaml": json.dumps(child)}, environment=environment)
-    name = identity.name_of("root", "c", UUID)
+    name = name_of("root", "c", UUID)
     child_id = store.stack(name, child, [value_row(value="x")], owner_id=root_id, parent_resource_name="c")
-    reference = identity.arn("project", name, child_id)
+    reference = arn("project", name, child_id)
     with store.engine.connect() as conn:
         query = sa.select(heat_tables.stack.c.raw_template_id).where(heat_tables.stack.c.id == root_id)
         template_id = conn.execute(query).scalar_one()

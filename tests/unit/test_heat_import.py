@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from harness.heat_database import CREATED, KEY, HeatRow, encrypted
 from harness.heat_installation import VALUE, Installation, installed, only, template, value_row
 from harness.programs import BIN, run
+from stoker.cli.wiring.secrets import make_sealer
 from stoker.db import events, imported_keys, snapshots, stacks
 from stoker.db.ids import StackId
 from stoker.db.rows import FailureCause
@@ -23,6 +24,7 @@ from stoker.features.moves.heat.reader import UnfitDatabase
 from stoker.features.moves.heat.report import Disposition
 from stoker.features.moves.heat.selection import Selection, WrongSelection
 from stoker.features.moves.inward.run import CLAIMED_BY
+from stoker.sealing.stored import in_clear
 
 Json = typing.Any
 
@@ -629,3 +631,18 @@ def test_access_keys_and_messages_have_the_values_that_heat_has_made(installatio
     assert "hush-hush" not in installation.text()
     [key] = installation.database.read(lambda conn: imported_keys.find(conn, "access-key"))
     assert key.resource_id == stored["K"].id
+
+
+def test_the_address_to_which_clients_of_a_swift_handle_write_stays_its_reference(
+    installation: Installation,
+) -> None:
+    address = "http://swift.example/v1/AUTH_p/s/h?temp_url_sig=hush-hush"
+    stack_id = installation.heat.stack(
+        "swift",
+        template({"h": {"type": "OS::Heat::SwiftSignalHandle"}}),
+        [HeatRow("h", "swift-h-1", {}, data={"endpoint": address}, secret=["endpoint"])],
+    )
+    assert only(installation.run()).differences == []
+    unseal = make_sealer(installation.conf).of_stack("project", stack_id).open
+    assert in_clear(installation.rows(stack_id)["h"].reference_id, unseal) == address
+    assert "hush-hush" not in installation.text()

@@ -6,39 +6,20 @@ found by an id alone: a thing is of the project by the column of its own row, an
 of a type that makes such things.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
 
 from ....db.rows import Resource
 from ....resources.heat.software_configs import ConfigType
 from ....resources.heat.software_deployments import SoftwareDeployment
 from ....resources.plugin import ResourceType
-from ....shapes import Json
 from ....template.residual import holds_secret
 from ..heat.rows import HeatConfig, HeatDeployment, HeatResource
-
-Secret = Callable[[Json], Collection[str]]
-"""Returns the secrets of a resource that are in a value."""
+from ..mapping.software import Secret, SoftwareOwner
 
 
 def makes_software(plugin: ResourceType) -> bool:
     """Return whether the resources of a type are configs or deployments."""
     return isinstance(plugin, ConfigType | SoftwareDeployment)
-
-
-@dataclass(frozen=True)
-class SoftwareOwner:
-    """A resource with the configs and deployments that are moved with it.
-
-    :ivar row: the resource that has made them; None: they are the project's own.
-    :ivar secrets: finds the secrets of the resource.
-    """
-
-    row: Resource | None = None
-    secrets: Secret = field(default=lambda value: (), repr=False)
-
-
-NOBODY = SoftwareOwner()
 
 
 class ProjectSoftware:

@@ -1,6 +1,5 @@
 """One resource of Heat's as a row of Stoker's; pure."""
 
-import base64
 import re
 import typing
 import uuid
@@ -37,6 +36,8 @@ from ....template.residual import (
 )
 from ..heat.rows import HeatResource
 from ..heat.type_names import ADDED_METADATA
+from ..mapping.columns import RESOURCE
+from ..mapping.names import name_of
 
 ROUTE_TABLE_ASSOCIATION = "AWS::EC2::SubnetRouteTableAssociation"
 UNFINISHED = "it was in progress when its stack failed in Heat"
@@ -63,7 +64,8 @@ class ResourcePlace:
 def resource_row(resource: HeatResource, place: ResourcePlace, secrets: Secrets) -> Resource:
     """Return the row, still without the data and the values that others refer to."""
     definition = place.definition
-    is_unfinished = resource.status == Status.IN_PROGRESS
+    if resource.status == Status.IN_PROGRESS:
+        resource = replace(resource, status=Status.FAILED, reason=UNFINISHED)
     untouched = resource.action == "INIT"
     physical_id = resource.physical_id or _made_id(resource, place)
     # What exists without an id, as roles do, was not created with a key that a deletion could search.
@@ -71,14 +73,8 @@ def resource_row(resource: HeatResource, place: ResourcePlace, secrets: Secrets)
     return Resource(
         id=place.ids[resource.id],
         stack_id=StackId(place.stack.id),
-        name=resource.name,
         type=definition.declared_type,
         plugin=definition.type,
-        action=resource.action,
-        status=Status.FAILED if is_unfinished else resource.status,
-        reason=UNFINISHED if is_unfinished else resource.reason,
-        created_at=resource.created_at,
-        updated_at=resource.updated_at,
         physical_id=physical_id,
         definition=TaskDefinition.of(definition).to_json(),
         properties=None if untouched else stored_properties(resource, place, secrets),
@@ -87,6 +83,7 @@ def resource_row(resource: HeatResource, place: ResourcePlace, secrets: Secrets)
         replaces=place.ids.get(resource.replaces or 0),
         replaced_by=place.ids.get(resource.replaced_by or 0),
         key=str(uuid.uuid4()) if has_key else None,
+        **RESOURCE.to_stoker(resource),
     )
 
 
@@ -97,17 +94,11 @@ def _made_id(resource: HeatResource, place: ResourcePlace) -> str | None:
     if place.definition.type == ROUTE_TABLE_ASSOCIATION:
         properties = resource.properties or {}
         return f"{properties.get('RouteTableId')}:subnet_id={properties.get('SubnetId')}"
-    return _launch_name(resource, place) if place.definition.type == LAUNCH_CONFIGURATION else None
-
-
-def _launch_name(resource: HeatResource, place: ResourcePlace) -> str:
-    """Return the name that Heat shows of a launch configuration.
-
-    Its end is made of the random bits of the resource's UUID.
-    """
-    bits = uuid.UUID(resource.uuid).time << 4  # 60 bits, to 8 whole bytes of which 12 characters are made.
-    end = base64.b32encode(bits.to_bytes(8, "big"))[:12].decode().lower()
-    return f"{place.stack.name}-{resource.name}-{end}"
+    if place.definition.type == LAUNCH_CONFIGURATION:
+        return name_of(
+            place.stack.name, resource.name, resource.uuid
+        )  # Heat stores none, and shows this one.
+    return None
 
 
 def stored_properties(resource: HeatResource, place: ResourcePlace, secrets: Secrets) -> Json:

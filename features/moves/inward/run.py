@@ -16,10 +16,10 @@ from ..heat.reader import HeatDatabase
 from ..heat.report import Disposition, MovedStack, Report
 from ..heat.rows import HeatConfig, HeatDeployment, HeatTree, Refused
 from ..heat.selection import Selection
+from ..mapping.software import NOBODY, stored_config, stored_deployment
 from . import writer
 from .built import BuiltTree
-from .project_software import NOBODY, ProjectSoftware
-from .software_rows import config_row, deployment_row
+from .project_software import ProjectSoftware
 from .tree_builder import TreeBuilder
 
 CLAIMED_BY = "moved-to-stoker"
@@ -136,9 +136,9 @@ class Import:
         """Move the configs and deployments that users have made by the API; those of stacks are there."""
         sealer = self._context.sealer
         for configs, deployments in self._heat.software_pages(options.selection):
-            rows = [config_row(item, sealer.of_software(item.project_id), NOBODY) for item in configs]
+            rows = [stored_config(item, sealer.of_software(item.project_id), NOBODY) for item in configs]
             of_servers = [
-                deployment_row(item, sealer.of_software(item.project_id), NOBODY) for item in deployments
+                stored_deployment(item, sealer.of_software(item.project_id), NOBODY) for item in deployments
             ]
             report.configs += self._store_missing(tables.software_config, rows, options)
             report.deployments += self._store_missing(tables.software_deployment, of_servers, options)

@@ -8,16 +8,13 @@ from ....db.ids import ContentId, ResourceId, SnapshotId, StackId, TraversalId
 from ....db.rows import Resource, Snapshot
 from ....engine.context import EngineContext
 from ....planning.goal import sealed_values, stored_environment
-from ....resources.openstack.cinder.volume_backups import BACKUP
-from ....resources.openstack.nova.compute import IMAGE
 from ....sealing.sealer import BoundSealer
 from ....shapes import Json
 from ....template.environment import parse_environment
 from ..heat.rows import HeatSnapshot, HeatStack, document_of
+from ..mapping.columns import SNAPSHOT
+from ..mapping.data import OF_SNAPSHOTS
 from .built import BuiltStack
-
-KEPT = (BACKUP, IMAGE)
-"""Keys of a resource's data in Heat that name what a snapshot has made of it; Stoker's types use the same."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ def _rows(
     copies = []
     for row in built.present_rows().values():
         stored = (documents.get(row.name) or {}).get("resource_data") or {}
-        images = {key: stored[key] for key in KEPT if key in stored}
+        images = {key: stored[key] for key in OF_SNAPSHOTS if key in stored}
         if row.is_untouched or (documents and row.name not in documents):
             continue
         copies.append(
@@ -91,13 +88,10 @@ def _rows(
     row_of_snapshot = Snapshot(
         id=snapshot_id,
         stack_id=StackId(snapshot.stack_id),
-        name=snapshot.name,
         action="CREATE",
-        status=snapshot.status,
-        reason=snapshot.reason,
         traversal=TraversalId(str(uuid.uuid4())),
         goal=goal,
         tags=list(data.get("tags") or ()),
-        created_at=snapshot.created_at,
+        **SNAPSHOT.to_stoker(snapshot),
     )
     return SnapshotRows(row_of_snapshot, copies)

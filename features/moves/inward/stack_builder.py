@@ -11,9 +11,10 @@ from ....resources.contract.views import ResourceView, StackFacts
 from ....resources.errors import UnknownType
 from ....resources.nested.base import NestedType
 from ....resources.plugin import ResourceType
-from ....shapes import Json, JsonMap
+from ....shapes import JsonMap
 from ....template.language import CompiledTemplate, ResourceDefinition
 from ..heat.rows import STACK_TYPE, HeatResource, HeatStack, Refused
+from ..mapping.data import removed_members
 from .built import BuiltStack
 from .goals import GoalMaker
 from .group_goals import NestedResource
@@ -25,7 +26,6 @@ from .resource_rows import (
     view_of_row,
     with_values,
 )
-from .snapshot_rows import snapshot_rows
 from .stack_rows import ParentOf, TreeParts, stack_row
 from .step_context import ReadChildren, ReadContext
 from .type_data import Neighbours, TypeData, cloud_data, is_handle, notes_of, type_data
@@ -89,9 +89,7 @@ class StackBuilder:
                 rows[row.name] = row
         self._parts.add_events(stack)
         built = BuiltStack(row_of_stack, compiled, [*replaced, *rows.values()], children)
-        snapshots, notes = snapshot_rows(stack, built, self._parts.put, self._parts.sealer, self._context)
-        self._parts.snapshots += snapshots
-        self._parts.notes += notes
+        self._parts.add_snapshots(stack, built, self._context)
         return built
 
     # -- resources ---------------------------------------------------------------------------------
@@ -207,9 +205,7 @@ class StackBuilder:
         stack = self._parts.child_of(resource)
         if stack is None:
             return {}, None
-        data: dict[str, Json] = {}
-        if "name_blacklist" in resource.data:
-            data["removed"] = sorted(name for name in resource.data["name_blacklist"].split(",") if name)
+        data = removed_members(resource.data)
         data.update(self._launch(target, place, around) or {})
         target = replace(target, data=data)
         nested = NestedResource(

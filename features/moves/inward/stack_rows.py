@@ -9,7 +9,7 @@ from ....db.ids import ContentId, ResourceId, StackId, TraversalId
 from ....db.imported_keys import ImportedKey
 from ....db.rows import Event, Resource, Stack
 from ....db.states import Status
-from ....engine.context import Compiled
+from ....engine.context import Compiled, EngineContext
 from ....resources.nested.base import NestedType
 from ....resources.plugin import ResourceType
 from ....ring.hashring import shard_of
@@ -17,9 +17,11 @@ from ....sealing.sealer import BoundSealer
 from ....shapes import Json
 from ....template.residual import sealed
 from ..heat.rows import STACK_TYPE, HeatEvent, HeatResource, HeatStack
+from ..mapping.columns import EVENT, STACK
+from .built import BuiltStack
 from .project_software import ProjectSoftware, makes_software
 from .resource_rows import failure_cause
-from .snapshot_rows import SnapshotRows
+from .snapshot_rows import SnapshotRows, snapshot_rows
 from .type_data import keys_of
 
 
@@ -90,6 +92,12 @@ class TreeParts:
             return None
         return child if self.parents.setdefault(child.id, resource.id) == resource.id else None
 
+    def add_snapshots(self, stack: HeatStack, built: BuiltStack, context: EngineContext) -> None:
+        """Note the snapshots of a stack."""
+        snapshots, notes = snapshot_rows(stack, built, self.put, self.sealer, context)
+        self.snapshots += snapshots
+        self.notes += notes
+
     def add_events(self, stack: HeatStack) -> None:
         """Note the events of a stack."""
         self.events += [_event(item, stack) for item in stack.events]
@@ -112,21 +120,15 @@ def stack_row(stack: HeatStack, compiled: Compiled, parent: ParentOf | None, par
     is_root = parent is None
     return Stack(
         id=StackId(stack.id),
-        project_id=stack.project_id,
         name=stack.name,
         live_name=stack.name if is_root and stack.deleted_at is None else None,
         parent_id=None if parent is None else parent.stack.id,
         parent_resource_id=None if parent is None else parent.resource_id,
         root_id=StackId(stack.id) if parent is None else parent.stack.root_id,
         depth=0 if parent is None else parent.stack.depth + 1,
-        owner=stack.username,
-        action=stack.action,
-        status=stack.status,
-        reason=stack.reason,
         failure_cause=failure_cause(stack.reason) if stack.status == Status.FAILED else None,
         traversal=TraversalId(stack.traversal or str(uuid.uuid4())),
         shard=shard_of(stack.id, parts.shard_count),
-        timeout_mins=stack.timeout,
         template_id=put(compiled.template),
         environment_id=put(compiled.environment),
         files_id=put(dict(compiled.files)),
@@ -135,24 +137,12 @@ def stack_row(stack: HeatStack, compiled: Compiled, parent: ParentOf | None, par
         parameter_view=compiled.parameter_view,
         outputs=compiled.outputs,
         description=compiled.plan.description,
-        disable_rollback=stack.disable_rollback,
         has_sinks=bool(compiled.event_sinks) if parent is None else parent.stack.has_sinks,
-        created_at=stack.created_at,
-        updated_at=stack.updated_at,
-        deleted_at=stack.deleted_at,
         tags=tuple(stack.tags),
+        **STACK.to_stoker(stack),
     )
 
 
 def _event(event: HeatEvent, stack: HeatStack) -> Event:
-    return Event(
-        uuid=event.uuid,
-        stack_id=StackId(stack.id),
-        resource_name=event.resource_name,
-        resource_type=event.resource_type or STACK_TYPE,
-        physical_id=event.physical_id,
-        action=event.action,
-        status=event.status,
-        reason=event.reason,
-        at=event.at,
-    )
+    event = replace(event, resource_type=event.resource_type or STACK_TYPE)
+    return Event(stack_id=StackId(stack.id), **EVENT.to_stoker(event))

@@ -8,10 +8,10 @@ from ....engine.context import EngineContext
 from ....shapes import Json
 from ....template.residual import sealed
 from ..heat.rows import HeatStack, HeatTree, Refused
+from ..mapping.software import stored_config, stored_deployment
 from .built import BuiltTree
 from .goals import GoalMaker
 from .project_software import ProjectSoftware
-from .software_rows import config_row, deployment_row
 from .stack_builder import StackBuilder
 from .stack_rows import TreeParts
 from .type_data import Neighbours
@@ -70,8 +70,8 @@ class TreeBuilder:
             snapshots=[item.snapshot for item in parts.snapshots],
             copies=[copy for item in parts.snapshots for copy in item.copies],
             keys=parts.keys,
-            configs=[config_row(item, place, owner) for item, owner in software.configs()],
-            deployments=[deployment_row(item, place, owner) for item, owner in software.deployments()],
+            configs=[stored_config(item, place, owner) for item, owner in software.configs()],
+            deployments=[stored_deployment(item, place, owner) for item, owner in software.deployments()],
             credential=credential,
             credential_user=root.trustor_id,
             notes=list(dict.fromkeys(parts.notes)),

@@ -6,20 +6,17 @@ resources and outputs refer to.
 """
 
 import json
-import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....engine.signal_urls import SignalAddresses
 from ....resources.contract.views import ResourceView
 from ....resources.guests import COLLECT_CONFIG
-from ....resources.heat.iam import ACCESS_KEY, SECRET
 from ....resources.heat.received import received
 from ....resources.heat.wait_handles import ATTRIBUTES
 from ....resources.imported import EXECUTIONS_BEFORE, IMPORTED, IMPORTED_PORTS
 from ....resources.plugin import ResourceType
 from ....shapes import Json, JsonMap
-from ..heat.fields import Damaged
 from ..heat.rows import HeatResource
 from ..heat.type_names import (
     AWS_HANDLES,
@@ -30,10 +27,10 @@ from ..heat.type_names import (
     SERVERS,
     WORKFLOW,
 )
+from ..mapping.data import kept_of_heat, parsed, ports_of_heat
 from .project_software import ProjectSoftware
 from .signed_urls import SIGNAL, WAIT_CONDITION, Ec2Keys, signed_url
 
-T = typing.TypeVar("T", bound=Collection[Json])
 CONDITIONS = ("OS::Heat::WaitCondition", "AWS::CloudFormation::WaitCondition")
 ALARM_URL = "alarm_url"
 MULTIPART = "OS::Heat::MultipartMime"
@@ -41,11 +38,6 @@ DEPLOYMENTS = ("OS::Heat::SoftwareDeployment", "OS::Heat::StructuredDeployment")
 HEAT_COLLECT_CONFIG = "os-collect-config"
 """Entry of a server's metadata in Heat that tells its guest where to ask."""
 SECRET_KEYS = ("secret_access_key", "password")
-_AS_STORED: Mapping[str, Sequence[str]] = {
-    "OS::Heat::RandomString": ("value",),
-    "OS::Heat::TestResource": ("value",),
-}
-"""By type, keys of Heat's data that Stoker's has, too."""
 _UNREACHED: Mapping[str, str] = {
     "metadata_object_name": "its guest reads metadata that Heat wrote to Swift: it gets changes again once "
     "software_config_transport is POLL_SERVER_CFN or POLL_SERVER_HEAT",
@@ -111,9 +103,6 @@ def type_data(
     :param target: the resource; its type is that after the environment's mapping.
     """
     type_name = target.type
-    if type_name in _AS_STORED:
-        values = {key: resource.data[key] for key in _AS_STORED[type_name] if key in resource.data}
-        return TypeData(values, secrets=list(values.values()) if type_name.endswith("RandomString") else ())
     if type_name == HEAT_HANDLE:
         return _heat_handle(resource, target, near)
     if type_name in AWS_HANDLES:
@@ -127,9 +116,6 @@ def type_data(
         handle = target.properties.get("handle") or target.properties.get("Handle")
         signals = received(near.handles.get(str(handle), {}))
         return TypeData({"signals": json.dumps({signal.id: signal.data for signal in signals})})
-    if type_name == ACCESS_KEY:
-        secret = resource.data.get("secret_key")
-        return TypeData({SECRET: secret} if secret else {}, secrets=[secret] if secret else ())
     if type_name == MULTIPART:
         config = near.software.config(resource, plugin)
         message = None if config is None else config.config.get("config")
@@ -139,14 +125,15 @@ def type_data(
     if type_name in DEPLOYMENTS:
         deployment = near.software.deployment(resource, plugin)
         return TypeData({"outputs": dict((deployment and deployment.output_values) or {})})
-    return TypeData()
+    kept, secrets = kept_of_heat(type_name, resource.data)
+    return TypeData(kept, secrets=secrets)
 
 
 def cloud_data(type_name: str, resource: HeatResource, target: ResourceView, near: Neighbours) -> TypeData:
     """Return the data of a thing of a cloud's service, which is read from the service later."""
-    data: dict[str, Json] = {IMPORTED: True}
+    data, secrets = kept_of_heat(type_name, resource.data)
+    data[IMPORTED] = True
     attributes = dict(resource.attributes)
-    secrets: list[Json] = []
     if type_name == WORKFLOW:
         attributes[ALARM_URL] = data[ALARM_URL] = _signed(resource, target, near, SIGNAL)
         secrets.append(data[ALARM_URL])
@@ -154,16 +141,13 @@ def cloud_data(type_name: str, resource: HeatResource, target: ResourceView, nea
             each for each in (resource.data.get("executions") or "").split(",") if each
         ]
     if type_name == EXTERNAL_RESOURCE:
-        attributes["output"] = data["outputs"] = _parsed(resource, "outputs", dict)
+        attributes["output"] = data["outputs"] = parsed(resource, "outputs", dict)
     if type_name in SERVERS and (collectors := (resource.metadata or {}).get(HEAT_COLLECT_CONFIG)):
         attributes[COLLECT_CONFIG] = collectors
         maps = [collector for collector in collectors.values() if isinstance(collector, Mapping)]
         secrets += [collector[key] for collector in maps for key in SECRET_KEYS if collector.get(key)]
-    if type_name in SERVERS and (ports := _internal_ports(resource)):
+    if type_name in SERVERS and (ports := ports_of_heat(resource)):
         data[IMPORTED_PORTS] = ports
-    if private_key := resource.data.get("private_key"):
-        data["private_key"] = private_key
-        secrets.append(private_key)
     return TypeData(data, attributes, secrets)
 
 
@@ -209,38 +193,3 @@ def _signed(resource: HeatResource, target: ResourceView, near: Neighbours, kind
     stack = target.stack
     arn = f"arn:openstack:heat::{stack.project_id}:stacks/{stack.name}/{stack.id}/resources/{target.name}"
     return signed_url(near.signal_root, kind, arn, keys)
-
-
-def _internal_ports(resource: HeatResource) -> list[str]:
-    """Return the ids of the ports that Heat has made for a server.
-
-    :raises Damaged: its data says something else.
-    """
-    ports = _parsed(resource, "internal_ports", list)
-    if not all(isinstance(port, Mapping) for port in ports):
-        raise _damaged(resource, "internal_ports", "are of a wrong type")
-    ids = [port.get("id") for port in ports]
-    return [str(port) for port in (*ids, resource.data.get("port_id")) if port]
-
-
-def _parsed(resource: HeatResource, key: str, kind: type[T]) -> T:
-    """Return a value that Heat's type has stored as JSON; an empty one where it has stored none.
-
-    :raises Damaged: it is no JSON, or of another type: an adoption stores any text.
-    """
-    text = resource.data.get(key)
-    if not text:
-        return kind()
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _damaged(resource, key, "are no JSON") from error
-    if not isinstance(value, kind):
-        raise _damaged(resource, key, "are of a wrong type")
-    return value
-
-
-def _damaged(resource: HeatResource, key: str, state: str) -> Damaged:
-    return Damaged(
-        f"resource {resource.name}: its {key} {state} (resource_data.value, resource_id {resource.id})"
-    )

@@ -11,7 +11,7 @@ from ....shapes import Json, JsonMap
 from ....template.errors import TemplateError
 from ....template.language import is_template_name
 from ....template.residual import evaluate, holds_secret
-from . import identity
+from ..mapping import names
 
 STACK_TYPES = ("AWS::CloudFormation::Stack",)
 """Types of nested stacks to which Heat refers by an ARN, as to those whose type is a template."""
@@ -45,7 +45,7 @@ class HeatNames:
 
     def of_resource(self, name: str) -> str:
         """Return the name that Heat makes for what a resource is outside of its stack."""
-        return identity.name_of(self.stack_name, name, self.uuids[name])
+        return names.name_of(self.stack_name, name, self.uuids[name])
 
 
 class HeatLookup(RowLookup):
@@ -69,7 +69,7 @@ class HeatLookup(RowLookup):
         if is_template_name(row.plugin) or row.plugin in STACK_TYPES:
             if stored != row.physical_id:
                 return stored  # An output of the template defines it.
-            return identity.arn(self._names.project_id, self._names.of_resource(resource), row.physical_id)
+            return names.arn(self._names.project_id, self._names.of_resource(resource), row.physical_id)
         return row.physical_id
 
 

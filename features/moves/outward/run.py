@@ -16,8 +16,8 @@ from ..heat.reader import HeatDatabase
 from ..heat.report import Disposition, MovedStack, Report
 from ..heat.rows import HeatTree, Refused
 from ..heat.selection import Selection
+from ..mapping.software import heat_config, heat_deployment
 from .outgoing import OutgoingTree
-from .software_rows import heat_config, heat_deployment
 from .software_writer import SoftwareWriter, own_software
 from .statements import HeatRows
 from .stoker_rows import StokerDatabase, StokerTree

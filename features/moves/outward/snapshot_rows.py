@@ -5,16 +5,13 @@ from collections.abc import Mapping
 from ....db.rows import Snapshot, Stack
 from ....db.states import Status
 from ....engine.exports import snapshot_document
-from ....resources.openstack.cinder.volume_backups import BACKUP
-from ....resources.openstack.nova.compute import IMAGE
 from ....sealing.stored import InClear, Unseal
 from ....shapes import Json
 from ....template.residual import holds_secret
 from ..heat.rows import HeatSnapshot, HeatStack
+from ..mapping.columns import SNAPSHOT
+from ..mapping.data import OF_SNAPSHOTS
 from .stoker_rows import StokerTree
-
-KEPT = (BACKUP, IMAGE)
-"""Keys of a resource's data that name what a snapshot has made of it; Heat's types use the same."""
 
 
 def heat_snapshots(
@@ -69,14 +66,11 @@ def _row(snapshot: Snapshot, stack: Stack, tree: StokerTree, unseal: Unseal) -> 
     return HeatSnapshot(
         id=snapshot.id,
         stack_id=stack.id,
-        name=snapshot.name,
         action=snapshot.action,
-        status=snapshot.status,
-        reason=snapshot.reason,
-        created_at=snapshot.created_at,
         data={**document, "resources": resources},
+        **SNAPSHOT.to_heat(snapshot),
     )
 
 
 def _references(data: Mapping[str, Json]) -> dict[str, Json]:
-    return {key: data[key] for key in KEPT if key in data}
+    return {key: data[key] for key in OF_SNAPSHOTS if key in data}

@@ -12,7 +12,8 @@ from ....sealing.stored import Unseal, in_clear, metadata_in_clear
 from ....shapes import JsonMap
 from ..heat.rows import HeatResource, HeatStack, HeatTemplate, Refused
 from ..heat.type_names import ADDED_METADATA
-from . import identity
+from ..mapping.columns import RESOURCE, STACK
+from ..mapping.names import name_of, uuid_named, uuid_of
 from .goals import has_secret_defaults, heat_template, resource_names
 from .references import NAMED_TYPES, HeatLookup, HeatNames, HeatProperties, properties_of
 from .stoker_rows import StokerTree
@@ -143,14 +144,14 @@ class HeatStackBuilder:
             return match.uuid
         child = self._children.get(row.id)
         name = row.physical_id if row.plugin in NAMED_TYPES else child.name if child is not None else None
-        named = None if name is None else identity.uuid_named(name, stack_name, row.name)
-        return named or identity.uuid_of(row.stack_id, row.id)
+        named = None if name is None else uuid_named(name, stack_name, row.name)
+        return named or uuid_of(row.stack_id, row.id)
 
     def _names_of_children(
         self, rows: Sequence[Resource], name: str, uuids: Mapping[ResourceId, str]
     ) -> dict[str, str]:
         return {
-            self._children[row.id].id: identity.name_of(name, row.name, uuids[row.id])
+            self._children[row.id].id: name_of(name, row.name, uuids[row.id])
             for row in rows
             if row.id in self._children
         }
@@ -169,25 +170,16 @@ class HeatStackBuilder:
         return HeatStack(
             id=stack.id,
             name=name,
-            project_id=stack.project_id,
-            action=stack.action,
-            status=stack.status,
-            reason=stack.reason,
-            created_at=stack.created_at,
             template_id=template_id,
             previous_template_id=template_ids[1] if len(template_ids) > 1 else None,
-            updated_at=stack.updated_at,
-            deleted_at=stack.deleted_at,
-            username=stack.owner,
             owner_id=stack.parent_id,
             parent_resource_name=None if parent is None else parent.name,
-            timeout=stack.timeout_mins,
-            disable_rollback=stack.disable_rollback,
             user_project_id=None if root_before is None else root_before.user_project_id,
             traversal=stack.traversal,
             creds_id=None if before is None else before.creds_id,
             tags=stack.tags,
             resources=resources,
+            **STACK.to_heat(stack),
         )
 
     def _resource(self, row: Resource, properties: HeatProperties, place: _HeatPlace) -> HeatResource:
@@ -200,12 +192,6 @@ class HeatStackBuilder:
             id=ids[row.id],
             uuid=place.uuid,
             stack_id=row.stack_id,
-            name=row.name,
-            action=row.action,
-            status=row.status,
-            reason=row.reason,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
             physical_id=physical_id_of(row),
             metadata=self._metadata(row, match),
             properties=properties.values,
@@ -216,6 +202,7 @@ class HeatStackBuilder:
             replaces=ids.get(row.replaces or ResourceId(0)),
             replaced_by=ids.get(row.replaced_by or ResourceId(0)),
             template_id=place.template_id,
+            **RESOURCE.to_heat(row),
         )
 
     def _metadata(self, row: Resource, match: HeatResource | None) -> JsonMap:

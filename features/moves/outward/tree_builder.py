@@ -8,10 +8,11 @@ from ....resources.registry import ResourceRegistry
 from ....sealing.sealer import Sealer, SealError
 from ....template.residual import token_of
 from ..heat.rows import STACK_TYPE, HeatEvent, HeatStack, HeatTemplate, HeatTree, Refused
+from ..mapping.columns import EVENT
+from ..mapping.software import heat_config, heat_deployment
 from .obstacles import accounts_made, obstacles
 from .outgoing import OutgoingTree
 from .snapshot_rows import heat_snapshots
-from .software_rows import heat_config, heat_deployment
 from .stack_builder import HeatStackBuilder
 from .stoker_rows import StokerTree
 
@@ -109,16 +110,12 @@ class HeatTreeBuilder:
 def _events(stack: Stack, name: str, tree: StokerTree) -> list[HeatEvent]:
     """Return the events of a stack, those of the stack itself under the name that it has in Heat."""
     return [
-        HeatEvent(
-            uuid=event.uuid,
-            stack_id=stack.id,
+        replace(
+            HeatEvent(stack_id=stack.id, **EVENT.to_heat(event)),
             resource_name=name if event.resource_type == STACK_TYPE else event.resource_name,
             resource_type=event.resource_type[:LONGEST],
             physical_id=event.physical_id and event.physical_id[:LONGEST],
-            action=event.action,
-            status=event.status,
             reason=event.reason[:LONGEST],
-            at=event.at,
         )
         for event in tree.events
         if event.stack_id == stack.id
