@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection, Engine
 
-from . import notifications
+from . import notifications, usage
 from .connections import (
     WRITE_OPTIONS,
     DatabaseLimits,
@@ -366,6 +366,8 @@ class Database:
     ) -> T:
         conn.execution_options(**{OPTION: self.ids, **(WRITE_OPTIONS if write else self._read_options)})
         facts = notifications.collect(conn) if write and self._listener else []
+        if write:
+            usage.begin(conn)
         commits = False
         try:
             with conn.begin():
@@ -373,6 +375,8 @@ class Database:
                 if brief:
                     set_brief(conn)
                 result = transaction(conn)
+                if write:
+                    usage.store(conn)
                 commits = write
         except oslo_errors.DBConnectionError as error:
             if commits:

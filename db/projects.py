@@ -1,37 +1,54 @@
-"""Facts about a whole project: numbers of its objects, the quotas of admins, and a lock for both."""
+"""The rows of projects: the quotas that admins have set, what projects have, and a lock for both."""
 
 import typing
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from . import statements
+from . import statements, usage
 from .schema import tables
 
-_S = tables.stack.c
-_SNAPSHOT = tables.snapshot.c
-_QUOTAS = sa.select(tables.project.c.quotas).where(tables.project.c.id == sa.bindparam("project"))
-_LOCK = _QUOTAS.with_for_update()
+_P = tables.project.c
+_GET = sa.select(_P.quotas, *(_P[name] for name in usage.COUNTERS)).where(_P.id == sa.bindparam("project"))
+_LOCK = _GET.with_for_update()
 
 
-def lock(conn: Connection, project_id: str) -> Mapping[str, int]:
-    """Keep other transactions that call this for the project waiting until this one ends.
+@dataclass(frozen=True)
+class ProjectRow:
+    """The row of a project.
 
-    The lock is the project's row, which the first call stores.
-
-    :returns: the quotas that differ from the defaults, by name.
+    :ivar quotas: the quotas that differ from the defaults, by name.
+    :ivar usage: how much it has, by the same names.
     """
+
+    quotas: Mapping[str, int]
+    usage: usage.Usage
+
+
+def lock(conn: Connection, project_id: str) -> ProjectRow:
+    """Return a project's row, which no other transaction changes or locks until this one ends.
+
+    What this transaction has changed before is counted.  It locks nothing else later: the row is the last
+    lock of every transaction, see usage.py.  The first call for a project stores its row.
+    """
+    usage.store(conn)
     row = conn.execute(_LOCK, {"project": project_id}).first()
     if row is None:
         conn.execute(statements.insert_or_update(conn, tables.project, {"id": project_id}, []))
         row = conn.execute(_LOCK, {"project": project_id}).one()
-    return row.quotas or {}
+    return _project(row)
 
 
-def quotas_of(conn: Connection, project_id: str) -> Mapping[str, int]:
-    """Return the quotas that differ from the defaults, by name."""
-    return conn.execute(_QUOTAS, {"project": project_id}).scalar() or {}
+def get(conn: Connection, project_id: str) -> ProjectRow:
+    """Return a project's row; one without a row has nothing, and the defaults."""
+    row = conn.execute(_GET, {"project": project_id}).first()
+    return ProjectRow({}, dict.fromkeys(usage.COUNTERS, 0)) if row is None else _project(row)
+
+
+def _project(row: sa.Row[typing.Any]) -> ProjectRow:
+    return ProjectRow(row.quotas or {}, {name: getattr(row, name) for name in usage.COUNTERS})
 
 
 def list_quotas(conn: Connection, after: str, limit: int | None) -> list[tuple[str, Mapping[str, int]]]:
@@ -49,38 +66,3 @@ def set_quotas(conn: Connection, project_id: str, quotas: Mapping[str, int]) -> 
     """Store the quotas that differ from the defaults, in place of those before; the caller has the lock."""
     p = tables.project
     conn.execute(sa.update(p).where(p.c.id == project_id).values(quotas=dict(quotas) or None))
-
-
-def count_stacks(conn: Connection, project_id: str) -> int:
-    """Return how many top-level stacks of a project live."""
-    return _number(conn, sa.select(sa.func.count()).where(*_roots(project_id)))
-
-
-def count_resources(conn: Connection, project_id: str) -> int:
-    """Return how many resources the trees of a project's stacks have: what is there, and what is to come."""
-    counted = _S.tree_resources + _S.excess_resources
-    return _number(conn, sa.select(sa.func.sum(counted)).where(*_roots(project_id)))
-
-
-def count_snapshots(conn: Connection, project_id: str) -> int:
-    """Return how many snapshots the top-level stacks of a project have."""
-    return _number(conn, _of_snapshots(project_id, sa.func.count()))
-
-
-def goal_bytes(conn: Connection, project_id: str) -> int:
-    """Return the bytes of the goals of a project's top-level stacks, and of those that its snapshots keep."""
-    stacks = sa.select(sa.func.sum(_S.goal_size)).where(*_roots(project_id))
-    return _number(conn, stacks) + _number(conn, _of_snapshots(project_id, sa.func.sum(_SNAPSHOT.goal_size)))
-
-
-def _roots(project_id: str) -> tuple[sa.ColumnElement[bool], ...]:
-    return (_S.project_id == project_id, _S.live_name.is_not(None))
-
-
-def _of_snapshots(project_id: str, value: sa.ColumnElement[int]) -> sa.Select[typing.Any]:
-    joined = sa.select(value).join_from(tables.snapshot, tables.stack, _SNAPSHOT.stack_id == _S.id)
-    return joined.where(*_roots(project_id))
-
-
-def _number(conn: Connection, query: sa.Select[typing.Any]) -> int:
-    return int(conn.execute(query).scalar() or 0)

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json
-from . import content
+from . import bulk, content, usage
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId, TraversalId
-from .rows import GOAL, Snapshot
+from .rows import GOAL, Snapshot, Stack
 from .schema import tables
 from .states import Status
 
@@ -21,10 +21,18 @@ CONCERNED = ("SNAPSHOT", "DELETE")
 """Actions of a stack that change its snapshots."""
 
 
-def insert(conn: Connection, snapshot: Snapshot) -> None:
-    """Store a new snapshot."""
-    conn.execute(sa.insert(tables.snapshot).values(**asdict(snapshot)))
-    content.set_uses(conn, snapshot.id, snapshot.contents)
+def insert(conn: Connection, stack: Stack, snapshot: Snapshot) -> None:
+    """Store a new snapshot of a stack."""
+    insert_many(conn, stack, [snapshot])
+
+
+def insert_many(conn: Connection, stack: Stack, snapshots: Sequence[Snapshot]) -> None:
+    """Store new snapshots of a stack."""
+    bulk.insert(conn, tables.snapshot, [asdict(snapshot) for snapshot in snapshots])
+    content.add_uses(conn, {snapshot.id: snapshot.contents for snapshot in snapshots})
+    if stack.live_name is not None:
+        size = sum(snapshot.goal_size for snapshot in snapshots)
+        usage.add(conn, stack.project_id, snapshots=len(snapshots), goal_bytes=size)
 
 
 def rename_content(conn: Connection, snapshot_id: SnapshotId, old: ContentId, new: ContentId) -> bool:
@@ -138,12 +146,21 @@ def end(conn: Connection, traversals: Iterable[TraversalId], *, reason: str, fai
     ids = sorted(set(traversals))
     running = (s.c.traversal.in_(ids), s.c.status == Status.IN_PROGRESS)
     if not failed:
-        _forget(conn, list(conn.execute(sa.select(s.c.id).where(*running, s.c.action == "DELETE")).scalars()))
+        _forget(conn, sa.and_(*running, s.c.action == "DELETE"))
     status = Status.FAILED if failed else Status.COMPLETE
     conn.execute(sa.update(s).where(*running).values(status=status, reason=reason))
 
 
-def _forget(conn: Connection, ids: Sequence[SnapshotId]) -> None:
-    for snapshot_id in ids:
-        content.set_uses(conn, snapshot_id, [])
-    conn.execute(sa.delete(tables.snapshot).where(tables.snapshot.c.id.in_(ids)))
+def _forget(conn: Connection, condition: sa.ColumnElement[bool]) -> None:
+    """Delete snapshots, whose stacks' rows the caller has locked."""
+    n = tables.snapshot
+    s = tables.stack.c
+    query = sa.select(n.c.id, n.c.goal_size, s.project_id, s.live_name).join(
+        tables.stack, s.id == n.c.stack_id
+    )
+    rows = conn.execute(query.where(condition)).all()
+    for row in rows:
+        content.set_uses(conn, SnapshotId(row.id), [])
+        if row.live_name is not None:
+            usage.add(conn, row.project_id, snapshots=-1, goal_bytes=-row.goal_size)
+    conn.execute(sa.delete(n).where(n.c.id.in_([row.id for row in rows])))

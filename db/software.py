@@ -8,14 +8,14 @@ import math
 import typing
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
-from . import statements
+from . import bulk, statements, usage
 from .errors import IdTaken, NotFound
 from .ids import ConfigId, DeploymentId, ResourceId, StackId
 from .schema import tables
@@ -132,6 +132,7 @@ def insert_config(conn: Connection, config: StoredConfig) -> None:
     :raises IdTaken: there is one with its id.
     """
     _insert(conn, tables.software_config, asdict(config), CONFIG)
+    _count(conn, config)
 
 
 def get_config(
@@ -196,11 +197,6 @@ def list_configs(
     return [ListedConfig(**dict(row)) for row in conn.execute(query).mappings()]
 
 
-def count_configs(conn: Connection, project_id: str) -> int:
-    """Return how many configs a project has."""
-    return _count(conn, tables.software_config, project_id)
-
-
 def is_deployed(conn: Connection, config: StoredConfig) -> bool:
     """Return whether a deployment of the config's project refers to it."""
     d = tables.software_deployment.c
@@ -211,7 +207,9 @@ def is_deployed(conn: Connection, config: StoredConfig) -> bool:
 def delete_config(conn: Connection, config: StoredConfig) -> None:
     """Delete a config; one that does not exist any more is ignored."""
     c = tables.software_config
-    conn.execute(sa.delete(c).where(c.c.id == config.id, c.c.project_id == config.project_id))
+    deleted = sa.delete(c).where(c.c.id == config.id, c.c.project_id == config.project_id)
+    if conn.execute(deleted).rowcount:
+        _count(conn, config, -1)
 
 
 # -- deployments -----------------------------------------------------------------------------------
@@ -228,6 +226,7 @@ def insert_deployment(conn: Connection, deployment: StoredDeployment) -> None:
     :raises IdTaken: there is one with its id.
     """
     _insert(conn, tables.software_deployment, asdict(deployment), DEPLOYMENT)
+    _count(conn, deployment)
     touch_server(conn, deployment, deployment.created_at)
 
 
@@ -314,28 +313,74 @@ def list_deployments(
     return [ListedDeployment(**dict(row)) for row in rows.mappings()]
 
 
-def count_deployments(conn: Connection, project_id: str) -> int:
-    """Return how many deployments a project has."""
-    return _count(conn, tables.software_deployment, project_id)
-
-
-def change_deployment(conn: Connection, deployment: StoredDeployment, changes: JsonMap, now: float) -> None:
-    """Change columns of a deployment, whose row the caller has locked.
+def change_deployment(
+    conn: Connection, deployment: StoredDeployment, changes: JsonMap, now: float
+) -> StoredDeployment:
+    """Change columns of a deployment, whose row the caller has locked; return it as it is then.
 
     A new config is something new for the server's guest to read.
+
+    :param deployment: the deployment as its row is now.
     """
     d = tables.software_deployment
     is_it = sa.and_(d.c.id == deployment.id, d.c.project_id == deployment.project_id)
-    conn.execute(sa.update(d).where(is_it).values(**changes, updated_at=now))
-    if changes.get("config_id", deployment.config_id) != deployment.config_id:
+    changed = replace(deployment, **changes, updated_at=now)
+    if conn.execute(sa.update(d).where(is_it).values(**changes, updated_at=now)).rowcount:
+        usage.add(conn, deployment.project_id, software_bytes=_bytes(changed) - _bytes(deployment))
+    if changed.config_id != deployment.config_id:
         touch_server(conn, deployment, now)
+    return changed
 
 
 def delete_deployment(conn: Connection, deployment: StoredDeployment, now: float) -> None:
     """Delete a deployment, whose row the caller has locked; its server's guest has less to read."""
     d = tables.software_deployment
-    conn.execute(sa.delete(d).where(d.c.id == deployment.id, d.c.project_id == deployment.project_id))
+    deleted = sa.delete(d).where(d.c.id == deployment.id, d.c.project_id == deployment.project_id)
+    if conn.execute(deleted).rowcount:
+        _count(conn, deployment, -1)
     touch_server(conn, deployment, now)
+
+
+# -- imported rows ---------------------------------------------------------------------------------
+
+
+Imported = Sequence[StoredConfig] | Sequence[StoredDeployment]
+"""Rows of one kind that another installation has made, with their ids."""
+
+
+def missing(conn: Connection, rows: Imported) -> list[StoredConfig | StoredDeployment]:
+    """Return the rows whose ids do not exist."""
+    existing: set[str] = set()
+    for ids in bulk.chunks([row.id for row in rows]):
+        table = _table(rows)
+        existing.update(conn.execute(sa.select(table.c.id).where(table.c.id.in_(ids))).scalars())
+    return [row for row in rows if row.id not in existing]
+
+
+def insert_missing(conn: Connection, rows: Imported) -> int:
+    """Store the rows whose ids do not exist; return their number."""
+    new = missing(conn, rows)
+    if new:
+        bulk.insert(conn, _table(rows), [asdict(row) for row in new])
+    for row in new:
+        _count(conn, row)
+    return len(new)
+
+
+def delete_free(conn: Connection, rows: Imported, project_id: str) -> None:
+    """Delete those stored rows of a project with the ids of these that belong to no resource."""
+    for ids in bulk.chunks([row.id for row in rows]):
+        table = _table(rows)
+        is_free = (table.c.id.in_(ids), table.c.resource_id.is_(None), table.c.project_id == project_id)
+        query = sa.select(table).where(*is_free).order_by(table.c.id).with_for_update()
+        free = [type(rows[0])(**dict(row)) for row in conn.execute(query).mappings()]
+        conn.execute(sa.delete(table).where(*is_free))
+        for row in free:
+            _count(conn, row, -1)
+
+
+def _table(rows: Imported) -> sa.Table:
+    return tables.software_config if isinstance(rows[0], StoredConfig) else tables.software_deployment
 
 
 # -- servers ---------------------------------------------------------------------------------------
@@ -362,15 +407,6 @@ def server_bytes(conn: Connection, project_id: str, server_id: str) -> int:
     of_server = (d.c.server_id == server_id, d.c.project_id == project_id)
     deployed = sa.select(sa.func.sum(c.c.size)).join_from(d, c, _deploys(d, c))
     return int(conn.execute(deployed.where(*of_server)).scalar() or 0)
-
-
-def total_bytes(conn: Connection, project_id: str) -> int:
-    """Return the bytes of all configs of a project, and of the values of its deployments."""
-    c = tables.software_config.c
-    d = tables.software_deployment.c
-    configs = sa.select(sa.func.sum(c.size)).where(c.project_id == project_id)
-    values = sa.select(sa.func.sum(d.input_size + d.output_size)).where(d.project_id == project_id)
-    return sum(int(conn.execute(query).scalar() or 0) for query in (configs, values))
 
 
 def touch_server(conn: Connection, deployment: StoredDeployment, now: float) -> None:
@@ -456,6 +492,11 @@ def _owner_columns(owner: OwningResource) -> dict[str, Json]:
     return {"resource_id": owner.id, "stack_id": owner.stack_id}
 
 
-def _count(conn: Connection, table: sa.Table, project_id: str) -> int:
-    counted = sa.select(sa.func.count()).select_from(table).where(table.c.project_id == project_id)
-    return int(conn.execute(counted).scalar_one())
+def _count(conn: Connection, row: StoredConfig | StoredDeployment, sign: int = 1) -> None:
+    """Count a row that was stored, or with sign -1 deleted."""
+    counter = "software_configs" if isinstance(row, StoredConfig) else "software_deployments"
+    usage.add(conn, row.project_id, **{counter: sign, "software_bytes": sign * _bytes(row)})
+
+
+def _bytes(row: StoredConfig | StoredDeployment) -> int:
+    return row.size if isinstance(row, StoredConfig) else row.input_size + row.output_size

@@ -9,7 +9,7 @@ from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
-from . import bulk, content, event_sinks, statements
+from . import bulk, content, event_sinks, statements, usage
 from .bulk import OneOf
 from .errors import NameTaken, NotFound
 from .ids import ContentId, ResourceId, StackId, TraversalId
@@ -51,6 +51,7 @@ def _row(stack: Stack) -> dict[str, Json]:
 def _insert_parts(conn: Connection, stacks: Sequence[Stack]) -> None:
     if tags := [row for stack in stacks for row in _tag_rows(stack.id, stack.tags)]:
         bulk.insert(conn, tables.stack_tag, tags)
+    usage.add_stacks(conn, stacks)
     content.add_uses(conn, {stack.id: _contents(vars(stack)) for stack in stacks})
 
 
@@ -235,20 +236,25 @@ def is_taken(conn: Connection, project_id: str, name: str) -> bool:
     return conn.execute(query).first() is not None
 
 
-def begin(
-    conn: Connection, stack_id: StackId, *, expected: TraversalId, traversal: TraversalId, **columns: Json
-) -> bool:
-    """Make a traversal the current one and set columns; return False where `expected` is not current."""
+def begin(conn: Connection, stack: Stack, traversal: TraversalId, **columns: Json) -> bool:
+    """Make a traversal the current one and set columns; return False where the stack's is not current.
+
+    :param stack: the stack as it is, its row locked by the caller.
+    """
     s = tables.stack
     done = conn.execute(
         sa.update(s)
-        .where(s.c.id == stack_id, s.c.traversal == expected)
+        .where(s.c.id == stack.id, s.c.traversal == stack.traversal)
         .values(traversal=traversal, status=Status.IN_PROGRESS, rollback_at=None, remaining=None, **columns)
     )
-    if done.rowcount == 1 and not columns.keys().isdisjoint(CONTENTS):
-        row = conn.execute(sa.select(*(s.c[name] for name in CONTENTS)).where(s.c.id == stack_id))
-        content.set_uses(conn, stack_id, _contents(dict(row.mappings().one())))
-    return done.rowcount == 1
+    if done.rowcount == 0:
+        return False
+    if not columns.keys().isdisjoint(CONTENTS):
+        row = conn.execute(sa.select(*(s.c[name] for name in CONTENTS)).where(s.c.id == stack.id))
+        content.set_uses(conn, stack.id, _contents(dict(row.mappings().one())))
+    usage.add_stacks(conn, [stack], -1)
+    usage.add_stacks(conn, [replace(stack, **columns)])
+    return True
 
 
 ROLLED_BACK = ("CREATE", "UPDATE", "ADOPT", "RESTORE")
@@ -314,12 +320,18 @@ def finish(
     return conn.execute(_FINISH, {**_pairs(current), **values}).rowcount
 
 
-def mark_deleted(conn: Connection, current: Mapping[StackId, TraversalId], now: float) -> int:
-    """End deletions of stacks; return the number of those that had not ended already.
+def mark_deleted(conn: Connection, stacks: Sequence[Stack], now: float) -> bool:
+    """End deletions of stacks; return False, with nothing changed, where they have ended already.
 
     Their names are free again at once.  The rows stay until they are purged.
+
+    :param stacks: the stacks as they are, their rows locked by the caller.
     """
-    return conn.execute(_MARK_DELETED, {**_pairs(current), "now": now}).rowcount
+    current = {stack.id: stack.traversal for stack in stacks}
+    if conn.execute(_MARK_DELETED, {**_pairs(current), "now": now}).rowcount == 0:
+        return False
+    usage.add_stacks(conn, stacks, -1)
+    return True
 
 
 def _pairs(current: Mapping[StackId, TraversalId]) -> dict[str, list[str]]:

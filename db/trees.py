@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from . import usage
 from .ids import StackId
 from .schema import tables
 
@@ -51,6 +52,12 @@ def size_of(conn: Connection, root_id: StackId) -> TreeSize:
     return TreeSize(*(int(number or 0) for number in conn.execute(_SIZE, {"root": root_id}).one()))
 
 
-def store_excess(conn: Connection, root_id: StackId, excess: int) -> None:
-    """Store by how many resources a tree is larger than its request could count."""
-    conn.execute(sa.update(tables.stack).where(tables.stack.c.id == root_id).values(excess_resources=excess))
+def store_growth(conn: Connection, root_id: StackId, project_id: str, size: TreeSize) -> None:
+    """Store by how many resources a tree is larger than its request could count.
+
+    :param size: the size of the tree, read while the caller has the project's lock.
+    """
+    s = tables.stack.c
+    is_root = sa.and_(s.id == root_id, s.project_id == project_id, s.live_name.is_not(None))
+    if conn.execute(sa.update(tables.stack).where(is_root).values(excess_resources=size.grown)).rowcount:
+        usage.add(conn, project_id, resources=size.grown - size.excess)

@@ -6,7 +6,7 @@ exceed it.
 """
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
@@ -41,26 +41,22 @@ class _Kind:
 
     :ivar noun: plural of the objects, as Heat calls them in the text of the error.
     :ivar deleted: plural of the objects that a user may delete for room.
-    :ivar used: function that returns how much a project has.
     :ivar unit: unit of a quantity that is no number of objects; "" for a number.
     """
 
     noun: str
     deleted: str
-    used: Callable[[Connection, str], int]
     unit: str = ""
 
 
 _KINDS: Mapping[QuotaName, _Kind] = {
-    QuotaName.STACKS: _Kind("stacks", "stacks", projects.count_stacks),
-    QuotaName.RESOURCES: _Kind("stacks", "stacks", projects.count_resources, "resources"),
-    QuotaName.SNAPSHOTS: _Kind("snapshots", "snapshots", projects.count_snapshots),
-    QuotaName.GOAL_BYTES: _Kind("stacks and snapshots", "of them", projects.goal_bytes, "bytes"),
-    QuotaName.SOFTWARE_CONFIGS: _Kind("software configs", "configs", software.count_configs),
-    QuotaName.SOFTWARE_DEPLOYMENTS: _Kind("software deployments", "deployments", software.count_deployments),
-    QuotaName.SOFTWARE_BYTES: _Kind(
-        "software configs and deployments", "of them", software.total_bytes, "bytes"
-    ),
+    QuotaName.STACKS: _Kind("stacks", "stacks"),
+    QuotaName.RESOURCES: _Kind("stacks", "stacks", "resources"),
+    QuotaName.SNAPSHOTS: _Kind("snapshots", "snapshots"),
+    QuotaName.GOAL_BYTES: _Kind("stacks and snapshots", "of them", "bytes"),
+    QuotaName.SOFTWARE_CONFIGS: _Kind("software configs", "configs"),
+    QuotaName.SOFTWARE_DEPLOYMENTS: _Kind("software deployments", "deployments"),
+    QuotaName.SOFTWARE_BYTES: _Kind("software configs and deployments", "of them", "bytes"),
 }
 
 
@@ -95,20 +91,21 @@ class Quotas:
 
         :raises LimitExceeded: the project has more; the transaction must not be committed.
         """
-        limits = {**self.defaults, **projects.lock(conn, project_id)}
+        project = projects.lock(conn, project_id)
+        limits = {**self.defaults, **project.quotas}
         for name in names:
-            most = limits[name]
-            if most != UNLIMITED and (used := _KINDS[name].used(conn, project_id)) > most:
-                raise _exceeded(_KINDS[name], used, most)
+            if UNLIMITED != limits[name] < project.usage[name]:
+                raise _exceeded(_KINDS[name], project.usage[name], limits[name])
 
     def check_room(self, conn: Connection, project_id: str, name: QuotaName) -> None:
         """Check that a project may have one more; another request may take the place before this one.
 
         :raises LimitExceeded: the project has as many as it may have.
         """
-        most = {**self.defaults, **projects.quotas_of(conn, project_id)}[name]
-        if most != UNLIMITED and (used := _KINDS[name].used(conn, project_id)) >= most:
-            raise _exceeded(_KINDS[name], used, most)
+        project = projects.get(conn, project_id)
+        most = {**self.defaults, **project.quotas}[name]
+        if UNLIMITED != most <= project.usage[name]:
+            raise _exceeded(_KINDS[name], project.usage[name], most)
 
     def check_growth(self, conn: Connection, before: Stack, after: Stack) -> None:
         """Check that a stack's new goal, which was stored just now, has room; see `check`.
@@ -214,16 +211,10 @@ class QuotaOperations:
 
     def usage(self, project_id: str) -> list[QuotaUsage]:
         """Return all quotas of a project."""
-
-        def read(conn: Connection) -> list[QuotaUsage]:
-            defaults = self._quotas.defaults
-            limits = {**defaults, **projects.quotas_of(conn, project_id)}
-            return [
-                QuotaUsage(name, limits[name], defaults[name], kind.used(conn, project_id))
-                for name, kind in _KINDS.items()
-            ]
-
-        return self._database.read(read)
+        project = self._database.read(lambda conn: projects.get(conn, project_id))
+        defaults = self._quotas.defaults
+        limits = {**defaults, **project.quotas}
+        return [QuotaUsage(name, limits[name], defaults[name], project.usage[name]) for name in QuotaName]
 
     @property
     def defaults(self) -> Mapping[str, int]:
@@ -245,7 +236,7 @@ class QuotaOperations:
         """
 
         def change(conn: Connection) -> None:
-            merged = {**projects.lock(conn, project_id), **limits}
+            merged = {**projects.lock(conn, project_id).quotas, **limits}
             projects.set_quotas(conn, project_id, {name: n for name, n in merged.items() if n is not None})
 
         self._database.write(change)

@@ -107,7 +107,7 @@ def start_snapshot(
         created_at=scope.now,
         goal_size=stack.goal_size,
     )
-    snapshots.insert(conn, snapshot)
+    snapshots.insert(conn, stack, snapshot)
     running = running_of(conn, stack)
     plan = plan_snapshot(resources.of_stack(conn, stack.id), running, snapshot.id, scope)
     started = store_plan(conn, acting, plan, running.values(), now=scope.now)

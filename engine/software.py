@@ -159,8 +159,7 @@ class SoftwareOperations:
             current = software.get_deployment(conn, deployment.id, deployment.project_id, lock=True)
             if "config_id" in changes:
                 _lock_config(conn, deployment.project_id, values.config_id)
-            software.change_deployment(conn, current, changes, now)
-            changed = software.get_deployment(conn, deployment.id, deployment.project_id)
+            changed = software.change_deployment(conn, current, changes, now)
             if _grows(current, changed):
                 limits.check_deployment(conn, changed)
             return changed, woken
@@ -247,13 +246,13 @@ def store_result(
         "output_values": stored(place, result.outputs, derived.secrets | before.secrets),
         "output_size": json_size(result.outputs),
     }
-    software.change_deployment(conn, current, changes, now)
+    changed = software.change_deployment(conn, current, changes, now)
     try:
         context.settings.software.check_bytes(conn, current.project_id)
     except LimitExceeded as error:
         failure = {"status": "FAILED", "reason": f"The outputs are not stored: {error}"}
         before_it = {"output_values": current.output_values, "output_size": current.output_size}
-        software.change_deployment(conn, current, {**failure, **before_it}, now)
+        software.change_deployment(conn, changed, {**failure, **before_it}, now)
         return f"deployment {current.id} failed: its outputs are not stored"
     return f"deployment {current.id} {result.event}"
 

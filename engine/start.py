@@ -92,7 +92,7 @@ def begin(
         countdown.resume_deadline(conn, stack.id, stack.traversal, now=scope.now)
     columns = {"reason": f"Stack {action} started", **columns}
     columns |= {"action": action, "deadline_at": deadline_at}
-    begun = stacks.begin(conn, stack.id, expected=stack.traversal, traversal=scope.traversal, **columns)
+    begun = stacks.begin(conn, stack, scope.traversal, **columns)
     assert begun, "the row is locked"
     recorded = action == "ROLLBACK" and (stack.action, stack.status) == (action, Status.IN_PROGRESS)
     stack = replace(stack, status=Status.IN_PROGRESS, traversal=scope.traversal, **columns)

@@ -35,6 +35,6 @@ def charge(conn: Connection, settings: EngineSettings, stack: Stack, *, is_limit
             f"limit of {most} ([stacks] max_resources)"
         )
     if size.grown != size.excess:
-        trees.store_excess(conn, stack.root_id, size.grown)
+        trees.store_growth(conn, stack.root_id, stack.project_id, size)
     if is_limited and settings.quotas is not None and size.grown > size.excess:
         settings.quotas.check(conn, stack.project_id, QuotaName.RESOURCES)

@@ -47,7 +47,7 @@ DATABASE = [
         default=_LIMITS.statement,
         min=0,
         help="Seconds that one statement may take, including its waits for locks; 0: no limit. It does "
-        "not apply to `stoker-manage db sync`, `db purge` and `secrets rotate`.",
+        "not apply to `stoker-manage db sync`, `db purge`, `db recount` and `secrets rotate`.",
     ),
     cfg.FloatOpt(
         "idle_transaction_timeout",

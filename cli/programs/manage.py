@@ -29,6 +29,7 @@ KERNEL_COMMANDS = {
     "config from-heat": "from_heat:ConfigFromHeat",
     "config validate": "config:ConfigValidate",
     "db purge": "purge:DbPurge",
+    "db recount": "recount:DbRecount",
     "db sync": "database:DbSync",
     "db version": "database:DbVersion",
     "files": "files:Files",

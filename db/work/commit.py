@@ -4,9 +4,9 @@ A result counts only while its attempt holds the task.  And the world may have m
 the traversal was superseded or stopped, or the event that the task wants to wait for has happened.
 
 The order of locks is the same in every transaction: rows that parked tasks wait for, own tasks, resources,
-successors, traversals (each in id order), stacks.  So two commits never wait for each other in a circle.
-Only who supersedes a traversal locks the stack first.  Where that meets the end of the traversal, the
-database reports a deadlock, and the transaction is retried.
+successors, traversals (each in id order), stacks, projects (see usage.py).  So two commits never wait for
+each other in a circle.  Only who supersedes a traversal locks the stack first.  Where that meets the end of
+the traversal, the database reports a deadlock, and the transaction is retried.
 """
 
 import typing

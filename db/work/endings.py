@@ -203,17 +203,17 @@ def _store_ends(
     conn: Connection, ends: Sequence[StackEnd], rows: Mapping[StackId, Stack], *, now: float
 ) -> None:
     """Store the final statuses; stacks that end in the same way share a statement."""
-    deleted: dict[StackId, TraversalId] = {}
+    deleted: list[Stack] = []
     alike: dict[tuple[Status, str], dict[StackId, TraversalId]] = {}
     for end in ends:
         action = rows[end.stack_id].action
         if end.failure is None and action == "DELETE":
-            deleted[end.stack_id] = end.traversal
+            deleted.append(rows[end.stack_id])
         else:
             alike.setdefault((end.status, end.reason(action)), {})[end.stack_id] = end.traversal
     if deleted:
         stacks.mark_deleted(conn, deleted, now)
-        credentials.release(conn, list(deleted), now)
+        credentials.release(conn, [stack.id for stack in deleted], now)
     for (status, reason), current in sorted(alike.items()):
         stacks.finish(conn, current, status, reason, now)
     for end in ends:

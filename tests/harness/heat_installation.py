@@ -14,7 +14,7 @@ from stoker.cli.config import options
 from stoker.cli.wiring.database import connect
 from stoker.cli.wiring.heat_export import open_export
 from stoker.cli.wiring.heat_import import open_import
-from stoker.db import resources, stacks
+from stoker.db import resources, stacks, usage
 from stoker.db.engine import Database
 from stoker.db.ids import StackId
 from stoker.db.rows import Resource, Stack
@@ -105,8 +105,10 @@ class Installation:
 
 @contextlib.contextmanager
 def installed(directory: pathlib.Path) -> Iterator[Installation]:
-    """An installation in a folder, as long as the context."""
+    """An installation in a folder, as long as the context; then its counters of quotas must be right."""
     installation = Installation(directory)
-    with contextlib.closing(installation.database):
+    with contextlib.closing(installation.database) as database:
         yield installation
+        for project_id in database.read(lambda conn: usage.projects(conn, limit=500)):
+            assert database.write(lambda conn: usage.differences(conn, project_id)) == []  # noqa: B023
     installation.conf.reset()

@@ -68,7 +68,6 @@ EXCEPTIONS: Mapping[str, str] = {
     "conductor/drift/": "its own scan of the slice has given the ids",
     "conductor/rescue.py": _PASSED,
     "conductor/worker/": "the claimed task says of which stack it is",
-    "db/trees.py:store_excess": "the root that the locked row of a stack names",
     "db/work/": "tasks and traversals say of which stack they are; no document names one",
     "db/event_sinks.py": "events say of which stack they are",
     "db/notifications.py": "the listed changes say of which stack they are",

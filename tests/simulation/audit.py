@@ -164,7 +164,32 @@ SELECT 'H2: the rollback of stack ' || name || ' is ' || action || '_' || status
 FROM stack WHERE rollback_at IS NOT NULL
 AND (action <> 'ROLLBACK' OR status <> 'IN_PROGRESS' OR deadline_at IS NULL)
 """
-CHECKS = ("SELECT text FROM violation", _COUNTS, _ENDS, _OVER, _FORGOTTEN, _SHOWN, _PENDING)
+_USED = """
+WITH root AS (SELECT * FROM stack WHERE live_name IS NOT NULL),
+kept AS (SELECT snapshot.*, root.tenant AS owner FROM snapshot JOIN root ON root.id = snapshot.stack_id),
+used AS (
+    SELECT tenant AS id, 'stacks' AS counter, 1 AS number FROM root
+    UNION ALL SELECT tenant, 'resources', tree_resources + excess_resources FROM root
+    UNION ALL SELECT tenant, 'goal_bytes', goal_size FROM root
+    UNION ALL SELECT owner, 'goal_bytes', goal_size FROM kept
+    UNION ALL SELECT owner, 'snapshots', 1 FROM kept
+    UNION ALL SELECT project_id, 'software_configs', 1 FROM software_config
+    UNION ALL SELECT project_id, 'software_bytes', size FROM software_config
+    UNION ALL SELECT project_id, 'software_deployments', 1 FROM software_deployment
+    UNION ALL SELECT project_id, 'software_bytes', input_size + output_size FROM software_deployment
+    UNION ALL SELECT id, 'stacks', -stacks FROM project
+    UNION ALL SELECT id, 'resources', -resources FROM project
+    UNION ALL SELECT id, 'snapshots', -snapshots FROM project
+    UNION ALL SELECT id, 'goal_bytes', -goal_bytes FROM project
+    UNION ALL SELECT id, 'software_configs', -software_configs FROM project
+    UNION ALL SELECT id, 'software_deployments', -software_deployments FROM project
+    UNION ALL SELECT id, 'software_bytes', -software_bytes FROM project
+)
+SELECT 'Q1: project ' || id || ' has ' || sum(number) || ' ' || counter || ' more than its row says'
+FROM used GROUP BY id, counter HAVING sum(number) <> 0
+"""
+"""The counters of quotas against the sums of all rows."""
+CHECKS = ("SELECT text FROM violation", _COUNTS, _ENDS, _OVER, _FORGOTTEN, _SHOWN, _PENDING, _USED)
 
 
 class Audit:

@@ -11,6 +11,7 @@ from simulation.schedule import play
 from stoker.conductor.lookout import Lookout
 from stoker.conductor.steps.outcomes import Outcomes
 from stoker.conductor.steps.results import StepResult
+from stoker.db import usage
 from stoker.db.bulk import OneOf
 from stoker.db.ids import TaskId
 from stoker.db.rows import Outcome, Task
@@ -170,6 +171,16 @@ def test_stacks_are_deleted_in_the_order_of_creation(
 
     monkeypatch.setattr(actions, "plan_delete", turned)
     found_by(tmp_path, "was deleted under")
+
+
+def test_a_deleted_stack_that_its_project_still_counts(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_stacks = usage.add_stacks
+    monkeypatch.setattr(
+        usage, "add_stacks", lambda conn, stacks, sign=1: sign < 0 or add_stacks(conn, stacks)
+    )
+    found_by(tmp_path, "Q1")
 
 
 def test_a_change_without_an_answer_that_is_taken_for_none(

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from simulation.helpers import rest, rows, status, updated
 from simulation.world import World
-from stoker.db import software
+from stoker.db import projects, software
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import TaskKind
@@ -168,7 +168,7 @@ def test_an_update_adopts_what_an_adoption_did_not_reach(world: World) -> None:
     assert (status(world, stack), ids_of(world, stack)["config"]) == ("ADOPT_FAILED", None)
     updated(world, stack, goal)
     assert {name: ids_of(world, stack)[name] for name in left} == left
-    assert world.database.read(lambda conn: software.count_configs(conn, "tenant")) == 2
+    assert world.database.read(lambda conn: projects.get(conn, "tenant")).usage["software_configs"] == 2
 
 
 def test_a_deployment_whose_config_a_lost_key_has_sealed_can_be_deleted(world: World) -> None:

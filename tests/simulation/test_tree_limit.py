@@ -53,7 +53,7 @@ def stored_rows(world: World, stack: Stack) -> int:
 
 
 def used(world: World, project: str = "tenant") -> int:
-    return world.database.read(lambda conn: projects.count_resources(conn, project))
+    return world.database.read(lambda conn: projects.get(conn, project)).usage["resources"]
 
 
 def test_groups_in_groups_stop_at_the_limit_of_the_tree(world: World) -> None:

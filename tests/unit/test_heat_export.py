@@ -380,7 +380,7 @@ def snapshot_of(installation: Installation, stack_id: str) -> str:
     ]
 
     def store(conn: Connection) -> None:
-        snapshots.insert(conn, snapshot)
+        snapshots.insert(conn, stack, snapshot)
         resources.insert_many(conn, copies)
 
     installation.database.write(store)

@@ -2,14 +2,12 @@
 
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
-import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
 from sqlalchemy.engine import Connection
 
-from ....db.schema import tables
-from ....db.software import StoredConfig, StoredDeployment
+from ....db import software
 from ....engine.context import EngineContext
 from ..heat.border import within
 from ..heat.reader import HeatDatabase
@@ -140,18 +138,15 @@ class Import:
             of_servers = [
                 stored_deployment(item, sealer.of_software(item.project_id), NOBODY) for item in deployments
             ]
-            report.configs += self._store_missing(tables.software_config, rows, options)
-            report.deployments += self._store_missing(tables.software_deployment, of_servers, options)
+            report.configs += self._store_missing(rows, options)
+            report.deployments += self._store_missing(of_servers, options)
 
-    def _store_missing(
-        self, table: sa.Table, rows: Sequence[StoredConfig | StoredDeployment], options: Options
-    ) -> int:
+    def _store_missing(self, rows: software.Imported, options: Options) -> int:
         """Store the rows whose ids do not exist, unless it is a dry run; return their number."""
-        values = [asdict(row) for row in rows]
         database = self._context.database
         if options.dry_run:
-            return database.read(lambda conn: len(writer.missing(conn, table, values)))
-        return database.write(lambda conn: writer.insert_missing(conn, table, values))
+            return database.read(lambda conn: len(software.missing(conn, rows)))
+        return database.write(lambda conn: software.insert_missing(conn, rows))
 
     def _move(self, tree: HeatTree, options: Options) -> MovedStack:
         root = tree.root

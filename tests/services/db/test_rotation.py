@@ -228,7 +228,7 @@ def test_an_environment_that_many_share_is_shared_afterwards_by_all_and_by_those
     former = a_stack(previous=goal, **TREE)
     store(database, *both, former)
     snapshot = a_snapshot(both[0], goal=goal)
-    database.write(lambda conn: snapshots.insert(conn, snapshot))
+    database.write(lambda conn: snapshots.insert(conn, both[0], snapshot))
 
     run(database)
     new = database.write(lambda conn: content.put(conn, an_environment(NEW), NOW))

@@ -23,7 +23,7 @@ from stoker.db.work import endings
 
 def stored_snapshot(database: Database, stack: Stack, **fields: object) -> Snapshot:
     snapshot = a_snapshot(stack, **fields)
-    database.write(lambda conn: snapshots.insert(conn, snapshot))
+    database.write(lambda conn: snapshots.insert(conn, stack, snapshot))
     return snapshot
 
 

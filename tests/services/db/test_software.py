@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_resource, new_id
-from stoker.db import resources, software
+from stoker.db import projects, resources, software
 from stoker.db.engine import Database
 from stoker.db.errors import IdTaken, NotFound
 from stoker.db.ids import ResourceId, StackId
@@ -204,7 +204,7 @@ def test_deployments_are_listed_by_project_and_server(database: Database) -> Non
         return [d.id for d in database.read(lambda conn: software.list_deployments(conn, *of))]
 
     assert (listed("acme"), listed("acme", "a"), listed("acme", "c")) == (ids, ids[:2], [])
-    assert database.read(lambda conn: software.count_deployments(conn, "acme")) == 3
+    assert database.read(lambda conn: projects.get(conn, "acme")).usage["software_deployments"] == 3
 
 
 def test_servers_without_deployments_are_purged_some_time_later(database: Database) -> None:

@@ -45,10 +45,10 @@ def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(data
     store(database, a_stack(name="Web"))
     nested = a_stack(name="web", live_name=None, parent_id=first.id, root_id=first.id, depth=1)
     store(database, nested, a_stack(name="web", live_name=None))
-    assert database.write(lambda conn: stacks.mark_deleted(conn, {nested.id: nested.traversal}, NOW + 9))
+    assert database.write(lambda conn: stacks.mark_deleted(conn, [nested], NOW + 9))
     with pytest.raises(NameTaken):
         store(database, a_stack(name="web"))
-    assert database.write(lambda conn: stacks.mark_deleted(conn, {first.id: first.traversal}, NOW + 9))
+    assert database.write(lambda conn: stacks.mark_deleted(conn, [first], NOW + 9))
     with pytest.raises(NotFound, match=r"The Stack \(web\) could not be found"):
         database.read(lambda conn: stack_list.find_by_name(conn, "tenant", "web"))
     deleted = stack_of(database, first.id)
@@ -104,9 +104,7 @@ def test_only_one_of_many_that_saw_the_same_traversal_begins_the_next(database: 
 
     def begin() -> bool:
         return database.write(
-            lambda conn: stacks.begin(
-                conn, stack.id, expected=stack.traversal, traversal=new_id(), action="UPDATE", deadline_at=NOW
-            )
+            lambda conn: stacks.begin(conn, stack, new_id(), action="UPDATE", deadline_at=NOW)
         )
 
     results = together(*(begin for _ in range(5)))
@@ -125,15 +123,11 @@ def test_only_the_current_traversal_ends_and_only_once(database: Database) -> No
     assert not end(new_id())
     assert end(stack.traversal)
     assert not end(stack.traversal)
-    assert not database.write(lambda conn: stacks.mark_deleted(conn, {stack.id: stack.traversal}, NOW))
+    assert not database.write(lambda conn: stacks.mark_deleted(conn, [stack], NOW))
     stored = stack_of(database, stack.id)
     assert (stored.status, stored.reason, stored.deadline_at) == (Status.FAILED, "why", None)
     assert stored.updated_at is None, "a stack that was only created has no updated_time"
-    database.write(
-        lambda conn: stacks.begin(
-            conn, stack.id, expected=stack.traversal, traversal=stack.traversal, action="UPDATE"
-        )
-    )
+    database.write(lambda conn: stacks.begin(conn, stack, stack.traversal, action="UPDATE"))
     assert end(stack.traversal)
     assert stack_of(database, stack.id).updated_at == NOW + 1
 
@@ -175,7 +169,7 @@ def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(data
         )
         database.write(lambda conn: events.add_many(conn, [event]))  # noqa: B023
         kept_too = a_snapshot(graph.stack)
-        database.write(lambda conn: snapshots.insert(conn, kept_too))  # noqa: B023
+        database.write(lambda conn: snapshots.insert(conn, graph.stack, kept_too))  # noqa: B023
         owner = {"stack_id": graph.stack.id, "resource_id": graph.resources["one"]}
         key = {"id": new_id(), "key": "access key", **owner}
         database.write(lambda conn: conn.execute(sa.insert(tables.imported_key), [key]))  # noqa: B023
@@ -195,7 +189,7 @@ def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(data
             "properties": {},
         }
         database.write(lambda conn: conn.execute(sa.insert(tables.drift_resource), [difference]))  # noqa: B023
-    database.write(lambda conn: stacks.mark_deleted(conn, {purged.stack.id: purged.traversal}, NOW))
+    database.write(lambda conn: stacks.mark_deleted(conn, [purged.stack], NOW))
     assert database.read(lambda conn: stacks.deleted_before(conn, NOW, limit=9)) == []
     old = database.read(lambda conn: stacks.deleted_before(conn, NOW + 1, limit=9))
     assert [(stack.id, stack.shard) for stack in old] == [(purged.stack.id, purged.stack.shard)]

@@ -1,6 +1,5 @@
 """Every state of a task, and every move that anything in this layer makes or refuses."""
 
-import functools
 import typing
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,7 +49,7 @@ def waiting(database: Database, graph: Graph) -> list[Task]:
 
 def supersede(database: Database, graph: Graph) -> None:
     def begin_next(conn: sa.Connection) -> None:
-        stacks.begin(conn, graph.stack.id, expected=graph.traversal, traversal=new_id())
+        stacks.begin(conn, graph.stack, new_id())
         cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW)
 
     database.write(begin_next)
@@ -61,10 +60,8 @@ def release(database: Database, graph: Graph) -> None:
 
 
 def release_superseded(database: Database, graph: Graph) -> None:
-    begin = functools.partial(
-        stacks.begin, stack_id=graph.stack.id, expected=graph.traversal, traversal=new_id()
-    )
-    database.write(begin)
+    stack = replace(graph.stack, traversal=graph.traversal)
+    database.write(lambda conn: stacks.begin(conn, stack, new_id()))
     release(database, graph)
 
 

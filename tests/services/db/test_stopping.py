@@ -45,7 +45,7 @@ STOPPED = {TaskState.CANCELLED, TaskState.FAILED}
 def supersede(conn: sa.Connection, graph: Graph) -> list[Task]:
     """Stop it as the start of a new traversal does, and return the tasks that still run."""
     stack = stacks.lock(conn, graph.stack.id)
-    assert stacks.begin(conn, stack.id, expected=stack.traversal, traversal=new_id(), action="DELETE")
+    assert stacks.begin(conn, stack, new_id(), action="DELETE")
     cancel_unstarted(conn, stack.id, stack.traversal, now=NOW)
     return tasks.running_of_stack(conn, stack.id)
 
@@ -163,9 +163,7 @@ def test_a_task_put_back_after_the_stack_timed_out_is_cancelled(
 
 
 def set_deadline(conn: sa.Connection, graph: Graph) -> None:
-    assert stacks.begin(
-        conn, graph.stack.id, expected=graph.traversal, traversal=graph.traversal, deadline_at=NOW
-    )
+    assert stacks.begin(conn, graph.stack, graph.traversal, deadline_at=NOW)
 
 
 def test_a_stack_timeout_fires_once_with_many_conductors_trying(database: Database) -> None:

@@ -129,7 +129,7 @@ def test_the_present_traversal_of_a_stack_is_found_while_it_is_in_progress(datab
 def test_those_of_a_stack_are_closed_but_not_a_deletion_of_a_snapshot(database: Database) -> None:
     stack = a_stack()
     deletion = a_snapshot(stack, action="DELETE", status=Status.IN_PROGRESS)
-    database.write(lambda conn: [stacks.insert(conn, stack), snapshots.insert(conn, deletion)])
+    database.write(lambda conn: [stacks.insert(conn, stack), snapshots.insert(conn, stack, deletion)])
     done = TraversalState.DONE
     stored(database, a_traversal(5, stack_id=stack.id))
     stored(database, a_traversal(6, stack_id=stack.id, traversal=deletion.traversal))

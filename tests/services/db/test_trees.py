@@ -66,7 +66,7 @@ def test_what_is_deleted_replaced_or_orphaned_does_not_count(database: Database)
         nested(conn, root, 12, 30, replaced_by=ResourceId(5))
         stacks.insert(conn, a_stack(root_id=root.id, parent_id=root.id, live_name=None, own_resources=400))
         gone = nested(conn, root, 13, 5000)
-        stacks.mark_deleted(conn, {gone.id: gone.traversal}, 9.0)
+        stacks.mark_deleted(conn, [gone], 9.0)
         stacks.insert(conn, a_stack(name="other", own_resources=60000))
 
     database.write(store)

@@ -203,6 +203,13 @@ def _project() -> None:
         "project",
         sa.Column("id", sa.String(length=64), nullable=False),
         sa.Column("quotas", long_text(), nullable=True),
+        sa.Column("stacks", sa.BigInteger(), nullable=False),
+        sa.Column("resources", sa.BigInteger(), nullable=False),
+        sa.Column("snapshots", sa.BigInteger(), nullable=False),
+        sa.Column("goal_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("software_configs", sa.BigInteger(), nullable=False),
+        sa.Column("software_deployments", sa.BigInteger(), nullable=False),
+        sa.Column("software_bytes", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
 
