@@ -128,8 +128,6 @@ def _plain(value: str | None) -> str | None:
 
 LOG = logging.getLogger(__name__)
 TENANT_LENGTH = 64
-BY_KEY = "key "
-"""Before an access key, whose requests are counted apart from those of the project: anybody can name it."""
 METRICS = "/metrics"
 IDENTIFIER = "X-Openstack-Request-Id"
 NAMED = "/v1/{tenant_id}/stacks/{stack_name}"
@@ -248,7 +246,10 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         project_id = None if operation.everywhere else path.get("tenant_id", "")
         caller = services.auth.identify(project_id, req.headers)
     req.context.caller = caller
-    with _body(api, operation, req, query) as (body, signed):
+    with (
+        services.strangers.attempt(req.remote_addr, req.get_header("X-Forwarded-For") or "") as attempt,
+        _body(api, operation, req, query) as (body, signed),
+    ):
         if not operation.signed:  # The signer of the others is known to their handler only.
             services.count_request(caller.project_id)
         if operation.rule is not None:
@@ -269,10 +270,13 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
             signed=signed,
             request_id=request_id(req),
             downloads=services.downloads,
+            attempt=attempt,
         )
         with charged_to(caller.project_id):
             is_shared = operation.shared is not None and "CACHE-CONTROL" in req.headers
             reply = api.answers.answer(request, operation) if is_shared else operation.handler(request)
+            if reply.status >= 500:
+                attempt.excuse()
             return reply.with_text()
 
 
@@ -289,7 +293,7 @@ def _body(
     with api.bodies.body(req, query, most if operation.templates else min(most, MOST_UNKNOWN)) as raw:
         key = key_in_sight(query, req.get_header("Authorization") or "", raw[:MOST_UNKNOWN])
         if key is not None:
-            services.count_request(f"{BY_KEY}{key}")
+            services.count_key(key)
         yield None, signed_request(req.method, _sent_path(req), query, req.headers, raw)
 
 
@@ -332,6 +336,7 @@ def _on_error(req: falcon.Request, resp: falcon.Response, error: Exception, para
     if fault is None:
         LOG.error("%s %s %r failed", identifier, req.method, req.path, exc_info=error)
         fault = Fault(500, "InternalError", f"Stoker met an error that it did not expect; see {identifier}")
+    resp.set_headers(fault.headers)
     resp.status = fault.status
     resp.data = json_text(fault.body())
     resp.content_type = "application/json"

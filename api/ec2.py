@@ -11,17 +11,21 @@ from .collaborators import Exchange, GuestPolls
 from .context import RequestContext
 from .ec2_signatures import SignatureError, SignedRequest, read_claim
 from .errors import Fault
+from .strangers import Attempt
 
 _STATUS = {"IncompleteSignature": 400, "RequestExpired": 400}
 
 
-def is_guests(signed: SignedRequest | None, guests: GuestPolls) -> bool:
+def is_guests(signed: SignedRequest | None, guests: GuestPolls, attempt: Attempt) -> bool:
     """Return whether the key of a request is a guest's: one of Stoker's, or of before an import.
 
-    :raises Fault: 400 or 403, the request is not signed, or not rightly.
+    :raises Fault: 400 or 403, the request is not signed, or not rightly; 429, see strangers.py.
     """
     key = _access_key(signed)
-    return row_of_key(key) is not None or bool(guests.imported(key))
+    if row_of_key(key) is not None:
+        return True
+    attempt.check(key)
+    return bool(guests.imported(key))
 
 
 def _access_key(signed: SignedRequest | None) -> str:
@@ -32,7 +36,9 @@ def _access_key(signed: SignedRequest | None) -> str:
         raise Fault(_STATUS.get(error.code, 403), error.code, str(error)) from error
 
 
-def signer(signed: SignedRequest | None, auth: Authenticator, exchange: Exchange | None) -> RequestContext:
+def signer(
+    signed: SignedRequest | None, auth: Authenticator, exchange: Exchange | None, attempt: Attempt
+) -> RequestContext:
     """Return the user who has signed a request, in the project of their key.
 
     :param exchange: the exchange with Keystone; None: nobody is authenticated, and the key names the project.
@@ -41,13 +47,16 @@ def signer(signed: SignedRequest | None, auth: Authenticator, exchange: Exchange
     """
     key = _access_key(signed)
     assert signed is not None
+    attempt.check(key)
     if exchange is None:
+        attempt.identified()
         return auth.identify(None, {"X-PROJECT-ID": key})
     try:
         headers = exchange(credentials(key, signed))
     except SignatureRefused as error:
         text = "User is not authorized to perform action: the key is unknown, or the signature is wrong"
         raise Fault(403, "AccessDenied", text) from error
+    attempt.identified()
     return auth.identify(None, headers)
 
 

@@ -45,16 +45,25 @@ class Fault(Exception):
     :ivar status: the status code of HTTP.
     :ivar kind: the stable name of the error, Heat's where Heat has one.
     :ivar errors: all errors of a template, this one first, where there are several.
+    :ivar headers: further headers of the answer.
+    :param retry_after: seconds after which the same request may succeed; None: that is not known.
     """
 
     def __init__(
-        self, status: int, kind: str, message: str, errors: Sequence[Mapping[str, str]] = ()
+        self,
+        status: int,
+        kind: str,
+        message: str,
+        errors: Sequence[Mapping[str, str]] = (),
+        *,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.kind = kind
         self.message = message
         self.errors = errors
+        self.headers = {} if retry_after is None else {"Retry-After": str(max(1, retry_after))}
 
     def body(self) -> Json:
         """Return the answer's body."""

@@ -24,6 +24,7 @@ from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, QuotaServic
 from .console import ConsoleServices
 from .reply import Reply
 from .request import ApiLimits, HttpRequest
+from .strangers import Strangers
 
 T = typing.TypeVar("T")
 
@@ -42,6 +43,8 @@ class Services:
     :ivar observes_drift: whether conductors compare stacks with the cloud by themselves.
     :ivar poll_ring: a function that asks all conductors to poll the ring's members now.
     :ivar count_request: a function that counts a request of a project, or raises a Fault after too many.
+    :ivar count_key: the same for an access key, apart from projects: anybody can name it.
+    :ivar strangers: the limit of requests whose senders nobody knows.
     """
 
     database: Database
@@ -70,6 +73,8 @@ class Services:
     ec2: Exchange | None = None
     console: ConsoleServices = field(default_factory=ConsoleServices)
     count_request: Callable[[str], None] = lambda project_id: None
+    count_key: Callable[[str], None] = lambda key: None
+    strangers: Strangers = field(default_factory=Strangers)
     poll_ring: Callable[[], None] = lambda: None
     observes_drift: bool = True
 

@@ -1,5 +1,6 @@
 """A limit of the requests that one project sends in a minute."""
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -44,4 +45,6 @@ class RequestRates:
                 self._buckets.popitem(last=False)
         if is_refused:
             most = round(self._per_second * 60)
-            raise Fault(429, "TooManyRequests", f"This project may send {most} requests in a minute")
+            seconds = math.ceil((1 - left) / self._per_second)
+            text = f"This project may send {most} requests in a minute"
+            raise Fault(429, "TooManyRequests", text, retry_after=seconds)

@@ -25,6 +25,7 @@ from .collaborators import Downloads
 from .context import RequestContext
 from .ec2_signatures import SignedRequest
 from .errors import bad_request, not_found
+from .strangers import Attempt, Strangers
 
 T = typing.TypeVar("T")
 CHANGING_METHODS: Set[str] = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -80,6 +81,7 @@ class HttpRequest:
         signature.
     :ivar request_id: the id in the log and the answer.
     :ivar downloads: the means to fetch files that the body names; None: it may name no files.
+    :ivar attempt: the request until its signer is known.
     """
 
     caller: RequestContext
@@ -96,6 +98,7 @@ class HttpRequest:
     signed: SignedRequest | None = None
     request_id: str = ""
     downloads: Downloads | None = None
+    attempt: Attempt = field(default_factory=lambda: Attempt(Strangers(), ""))
 
     def one(self, name: str) -> str | None:
         """Return the last value of a query parameter; None: there is none."""

@@ -28,6 +28,7 @@ from .ec2_signatures import (
     verify,
 )
 from .errors import Fault
+from .strangers import Attempt
 
 MOST_UNKNOWN = 64 * 1024
 """Bytes of a body that are read before it is known who has signed it; all that guests may send."""
@@ -83,7 +84,7 @@ class SignedBodies:
                     raise _too_large()
                 if not self._large.acquire(blocking=False):
                     text = "Too many large signed requests are in progress; try again later"
-                    raise Fault(429, "TooManyRequests", text)
+                    raise Fault(429, "TooManyRequests", text, retry_after=1)
                 held.callback(self._large.release)
 
             if most <= MOST_UNKNOWN:
@@ -117,10 +118,11 @@ def _decoded(text: bytes) -> str:
     return b"".join(pieces).decode("utf-8", errors="replace")
 
 
-def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float) -> GuestServer:
+def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float, attempt: Attempt) -> GuestServer:
     """Return the server whose guest has signed a request.
 
-    The signature is verified before the database is asked.
+    The signature is verified before the database is asked.  A key of before an import has to be read first,
+    which the client's address may do a few times only without a right one.
 
     :param now: seconds since the epoch.
     :raises Fault: 400 or 403, with Amazon's name of the error.
@@ -132,9 +134,14 @@ def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float) -> Gu
         claim = read_claim(signed)
         row = row_of_key(claim.access_key)
         if row is None:
-            return _imported(claim, signed, guests, now)
+            attempt.check(claim.access_key)
+            imported = _imported(claim, signed, guests, now)
+            attempt.identified()
+            return imported
         verify(claim, signed, guests.secret(claim.access_key), now)
+        attempt.identified()
     except SignatureError as error:
+        attempt.fail()
         raise Fault(_STATUS.get(error.code, 403), error.code, str(error)) from error
     server = guests.find(*row)
     if server is None or not guests.admits(server, POLL_SERVER_CFN):

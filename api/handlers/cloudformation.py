@@ -108,7 +108,7 @@ class CloudFormation:
         return cfn.answered(request, lambda: self._answer(request))
 
     def _answer(self, request: Request) -> Reply:
-        by_guest = is_guests(request.signed, request.services.guests)
+        by_guest = is_guests(request.signed, request.services.guests, request.attempt)
         return self._operations.guest(request) if by_guest else self._perform(request)
 
     def _perform(self, request: Request) -> Reply:
@@ -125,7 +125,7 @@ class CloudFormation:
             raise Fault(405, "HTTPMethodNotAllowed", f"{action} must be sent by POST")
         if any("\0" in part for pair in query.values.items() for part in pair):
             raise Fault(400, "InvalidParameterValue", "A parameter must not hold a NUL character")
-        caller = signer(request.signed, request.auth, request.services.ec2)
+        caller = signer(request.signed, request.auth, request.services.ec2, request.attempt)
         cloud = None if caller.access is None else request.services.cloud(caller.access)
         user = replace(request, caller=caller, cloud=cloud, query={}, path={}, body=None)
         try:

@@ -110,7 +110,7 @@ def describe(request: Request) -> Reply:
     :raises Fault: an error of the action, with Amazon's name.
     """
     query = parameters(request.signed)
-    server = guest_of(request.signed, request.services.guests, request.services.clock())
+    server = guest_of(request.signed, request.services.guests, request.services.clock(), request.attempt)
     action = query.get("Action", "")
     if action != "DescribeStackResource":
         raise Fault(400, "InvalidAction", f"The action {action[:100]} is not valid for this endpoint")

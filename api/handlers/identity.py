@@ -60,14 +60,16 @@ def version(request: Request) -> Reply:
 def token(request: Request) -> Reply:
     """Answer POST /v1/identity/v3/auth/tokens.
 
-    :raises Fault: 401, there is no such account, or its password is another one.
+    :raises Fault: 401, there is no such account, or its password is another one; 429, see strangers.py.
     """
     assert request.signed is not None
     body = validated(parse(request.signed.body), _REQUEST)
     user = body["auth"]["identity"]["password"]["user"]
+    request.attempt.check(user["id"])
     account = request.services.guests.account(user["id"], user["password"])
     if account is None:
         raise Fault(401, "Unauthorized", "The request you have made requires authentication.")
+    request.attempt.identified()
     resource, endpoint = account
     now = datetime.fromtimestamp(request.services.clock(), UTC)
     view = {

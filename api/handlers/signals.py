@@ -81,7 +81,7 @@ def wait_condition(request: Request) -> Reply:
 
 def _take_signed(request: Request, reply: Callable[[str], Reply]) -> Reply:
     assert request.signed is not None
-    server = guest_of(request.signed, request.services.guests, request.services.clock())
+    server = guest_of(request.signed, request.services.guests, request.services.clock(), request.attempt)
     check_arn(server, request.path["arn"])
     body = parse(request.signed.body) if request.signed.body.strip() else None
     deliver(request, server.stack_id, server.name, server.id, body)

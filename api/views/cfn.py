@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from xml.etree import ElementTree
 
 from ...db.queries.guests import GuestServer
@@ -63,11 +64,12 @@ def _without_nulls(value: Json) -> Json:
 
 
 _DENIED = (401, 403)
+_THROTTLING = "Throttling"
 _CODES = {
     "StackExists": "AlreadyExists",
     "ActionInProgress": "InvalidAction",
     "RequestLimitExceeded": "RequestLimitExceeded",
-    "TooManyRequests": "Throttling",
+    "TooManyRequests": _THROTTLING,
 }
 """Amazon's names of errors, as Heat gives them, by Stoker's; most others are InvalidParameterValue."""
 _OWN = frozenset({"InvalidAction", "MissingParameter", "InvalidParameterCombination"})
@@ -92,10 +94,11 @@ def signalled(resource: str) -> Reply:
 def error_reply(fault: Fault, request_id: str, *, as_json: bool) -> Reply:
     """Return an error in Amazon's shape."""
     side = "Sender" if fault.status < 500 else "Receiver"
-    inner = {"Error": {"Type": side, "Code": fault.kind, "Message": fault.message}, "RequestId": request_id}
+    code = _THROTTLING if fault.kind == "TooManyRequests" else fault.kind
+    inner = {"Error": {"Type": side, "Code": code, "Message": fault.message}, "RequestId": request_id}
     if as_json:
-        return Reply({"ErrorResponse": inner}, fault.status)
-    return _xml("ErrorResponse", inner, fault.status)
+        return Reply({"ErrorResponse": inner}, fault.status, fault.headers)
+    return replace(_xml("ErrorResponse", inner, fault.status), headers=fault.headers)
 
 
 KNOWN: tuple[type[Exception], ...] = (Fault, *FAULTS)

@@ -65,6 +65,13 @@ API = [
         "bind_host, public_url, metadata_url and waitcondition_url. Other names are refused, for a page "
         "could let its own name lead here and read all stacks.",
     ),
+    cfg.ListOpt(
+        "trusted_proxies",
+        default=[],
+        help="Addresses or networks of the proxies in front, separated by commas, such as 10.0.0.5 or "
+        "10.0.0.0/24. For requests from there the limit of unknown keys and failed logins counts the client "
+        "that X-Forwarded-For names, which these proxies must set; for others the address of the connection.",
+    ),
     cfg.BoolOpt(
         "console",
         default=True,

@@ -10,12 +10,13 @@ from ...api.app import IDENTIFIER, QUIET, RequestLog, make_app
 from ...api.rates import RequestRates
 from ...api.request import ApiLimits
 from ...api.routes import ROUTES
+from ...api.strangers import Strangers
 from ..config.errors import WrongConfiguration
 from .console import make_console
 from .engine import make_engine_context
 from .keystone import behind_keystone
 from .messaging import Notifications
-from .origins import make_origin_guard
+from .origins import make_origin_guard, trusted_proxies
 from .pages import make_pages
 from .parts import Parts
 from .services import make_services
@@ -49,7 +50,14 @@ def make_api(
         hidden_tags=parts.conf.stacks.hidden_stack_tags,
     )
     rates = RequestRates(parts.conf.api.max_requests_per_minute)
-    services = replace(services, limits=limits, console=make_console(parts), count_request=rates.check)
+    services = replace(
+        services,
+        limits=limits,
+        console=make_console(parts),
+        count_request=rates.check,
+        count_key=RequestRates(parts.conf.api.max_requests_per_minute).check,
+        strangers=Strangers(trusted_proxies(parts.conf)),
+    )
     pages = make_pages(parts.conf, version)
     app = make_app(
         services,

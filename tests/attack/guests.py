@@ -124,6 +124,39 @@ def wrong_passwords(target: Target) -> None:
         expect(target.send("POST", "/v1/identity/v3/auth/tokens", body, NOBODY), 401)
 
 
+MOST_PROCESSES = 16
+"""Processes of the API, each of which counts for itself."""
+
+
+@case(
+    "guest",
+    "a new key in each request, and passwords that are tried one after the other, by hundreds",
+    "429 with Retry-After; 200 for guests with right keys at the same address",
+)
+def unknown_keys(target: Target) -> None:
+    refused = 0
+    for number in range(120 * MOST_PROCESSES):
+        if number % 2:
+            user = {"id": f"guess-{number}", "password": "x"}
+            body = {"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}}
+            answer = target.send("POST", "/v1/identity/v3/auth/tokens", body, NOBODY)
+        else:
+            signed = {"AWSAccessKeyId": f"{number:032}", "SignatureVersion": "2", "Signature": "x"}
+            signed |= {"SignatureMethod": "HmacSHA256", "Timestamp": "2100-01-01T00:00:00Z"}
+            path = f"/v1/waitcondition/{target.names['arn']}"
+            answer = target.send("PUT", path, party=NOBODY, params=signed)
+        expect(answer, 401, 403, 429)
+        if answer.status_code == 429:
+            refused += 1
+            if not answer.headers.get("Retry-After", "").isdigit():
+                raise Unexpected("429 does not say when to try again")
+        if refused == 10:
+            break
+    else:
+        raise Unexpected("an address may try any number of keys and passwords")
+    expect(_signed(target), 200)
+
+
 @case("guest", "a signal that is no JSON, too deep, or above the limit", "4xx")
 def broken_signals(target: Target) -> None:
     outputs = target.outputs["mine"]

@@ -6,6 +6,7 @@ import typing
 from stoker.api.authenticator import NoAuthentication
 from stoker.api.operations import Services
 from stoker.api.request import ApiLimits
+from stoker.api.strangers import Strangers
 from stoker.engine.signal_urls import SignalAddresses
 
 ADDRESSES = SignalAddresses("", b"key")
@@ -26,5 +27,6 @@ def bare_services() -> Services:
     """Return services without any collaborator, for everybody."""
     parts: dict[str, typing.Any] = {field.name: Tripwire() for field in dataclasses.fields(Services)}
     parts |= {"metrics": None, "limits": ApiLimits(), "auth": NoAuthentication(), "ec2": None}
-    parts["count_request"] = Services.count_request
+    parts |= {"count_request": Services.count_request, "count_key": Services.count_key}
+    parts["strangers"] = Strangers()
     return Services(**parts)

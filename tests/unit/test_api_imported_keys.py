@@ -8,10 +8,12 @@ import pytest
 from stoker.api import signed
 from stoker.api.ec2_signatures import SignedRequest
 from stoker.api.errors import Fault
+from stoker.api.strangers import Attempt, Strangers
 from stoker.features.moves.inward.signed_urls import WAIT_CONDITION, Ec2Keys, signed_url
 
 Json = typing.Any
 ARN = "arn:openstack:heat::p:stacks/s/1/resources/r"
+ATTEMPT = Attempt(Strangers(), "")
 ADDRESS = "http://api.test:8000"
 
 
@@ -39,7 +41,9 @@ def request(key: str, secret: str) -> SignedRequest:
 @pytest.mark.parametrize("owner", ["attacker", "victim"])
 def test_the_secret_that_has_signed_says_whose_a_key_is(owner: str) -> None:
     guests: Json = Keys()
-    server: Json = signed.guest_of(request("key", f"secret-of-{owner}"), guests, 0.0)
+    server: Json = signed.guest_of(
+        request("key", f"secret-of-{owner}"), guests, 0.0, Attempt(Strangers(), "")
+    )
     assert server.stack_id == owner
 
 
@@ -47,7 +51,7 @@ def test_the_secret_that_has_signed_says_whose_a_key_is(owner: str) -> None:
 def test_another_secret_is_refused(key: str, secret: str) -> None:
     guests: Json = Keys()
     with pytest.raises(Fault) as caught:
-        signed.guest_of(request(key, secret), guests, 0.0)
+        signed.guest_of(request(key, secret), guests, 0.0, ATTEMPT)
     assert caught.value.status == 403
 
 
