@@ -108,7 +108,9 @@ class UnknownThings:
         for collection, remotes in lists:
             for thing in self._without_row(collection, project_id, remotes, ids):
                 if (owner := rows.get(thing.key)) is None:
-                    things.append(thing)
+                    # What belongs to no project may be another project's, or another installation's.
+                    if collection.is_of_project:
+                        things.append(thing)
                 elif owner.is_resource and owner.physical_id not in remotes:
                     lost.append(LostThing(thing, owner))
         return Comparison(things, unread, lost)

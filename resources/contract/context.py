@@ -129,8 +129,11 @@ class Collection:
     :ivar path: path of the list.
     :ivar read: a function that returns the things of a project by physical id; its arguments are the context
         and the id of the project.  It raises the errors of a step.
+    :ivar is_of_project: whether each thing belongs to a project.  Otherwise the list has things of other
+        projects, and of whoever else uses the cloud: none of them is taken for one that was lost.
     """
 
     service: str
     path: str
     read: Callable[[StepContext, str], Mapping[str, JsonMap]] = field(compare=False, repr=False)
+    is_of_project: bool = True

@@ -65,6 +65,7 @@ class DeclaredThing(ResourceType):
     :cvar list_path: path of the list with all fields, for polls of many; empty: the collection's.
     :cvar is_listed: whether the list has the things as `get` does, so that their drift is observed by it.
     :cvar list_parameters: parameters of that list.
+    :cvar is_of_project: whether each thing belongs to a project; types for administrators are often nobody's.
     :cvar project_filter: parameter by which that list is limited to a project, for users who see those of
         others; empty: it is of one project anyway.
     """
@@ -89,6 +90,7 @@ class DeclaredThing(ResourceType):
     list_path: typing.ClassVar[str] = ""
     is_listed: typing.ClassVar[bool] = True
     list_parameters: typing.ClassVar[Mapping[str, str | int]] = {"limit": 1000}
+    is_of_project: typing.ClassVar[bool] = True
     project_filter: typing.ClassVar[str] = ""
 
     # -- what a type may override ------------------------------------------------------------------
@@ -401,8 +403,9 @@ class DeclaredType(DeclaredThing):
     def collection(self) -> RemoteCollection | None:
         """Return the type's list, unless the things are parts of others."""
         path = self.list_path or self.path
-        is_listed = self.is_listed and "{}" not in path
-        return RemoteCollection(self.service, path, self._list) if is_listed else None
+        if not self.is_listed or "{}" in path:
+            return None
+        return RemoteCollection(self.service, path, self._list, is_of_project=self.is_of_project)
 
     def remote(self, target: ResourceView, context: StepContext) -> JsonMap:
         return self.get(self.service_for(context), self.id_of(target))

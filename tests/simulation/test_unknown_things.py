@@ -29,24 +29,24 @@ TYPE = "OS::Sim::Listed"
 FOREIGN = "made-by-hand"
 
 
-def registry(world: World) -> ResourceRegistry:
+def registry(world: World, *, is_of_project: bool = True) -> ResourceRegistry:
     """Types of a service that lists the things of the world's cloud with their marks, and one of others."""
+
+    def read(context: object, project_id: str) -> dict[str, Json]:
+        world.cloud.listed()  # Raises what it is to raise.
+        remotes = {
+            physical_id: {"name": physical_id, "tags": [mark_of(key)]}
+            for key, physical_id in world.cloud.physical_ids.items()
+            if physical_id in world.cloud.objects
+        }
+        return {**remotes, FOREIGN: {"tags": ["stoker-of-mine"]}}
 
     class Listed(ResourceType):
         def collection(self) -> Collection | None:
-            return Collection("compute", "/servers", lambda context, project_id: self._listed())
+            return Collection("compute", "/servers", read, is_of_project=is_of_project)
 
         def key_on(self, remote: typing.Mapping[str, Json]) -> str | None:
             return TagMark().key_on(remote)
-
-        def _listed(self) -> dict[str, Json]:
-            world.cloud.listed()  # Raises what it is to raise.
-            remotes = {
-                physical_id: {"name": physical_id, "tags": [mark_of(key)]}
-                for key, physical_id in world.cloud.physical_ids.items()
-                if physical_id in world.cloud.objects
-            }
-            return {**remotes, FOREIGN: {"tags": ["stoker-of-mine"]}}
 
     return ResourceRegistry({TYPE: Listed, "Alias::Of::It": Listed})
 
@@ -66,10 +66,10 @@ def copied(tmp_path: pathlib.Path) -> Database:
     return Database(f"sqlite:///{tmp_path / 'backup.sqlite'}")
 
 
-def compared(world: World, stack: Stack, database: Database) -> Comparison:
+def compared(world: World, stack: Stack, database: Database, *, is_of_project: bool = True) -> Comparison:
     services = DriftServices(
         database=database,
-        registry=registry(world),
+        registry=registry(world, is_of_project=is_of_project),
         sealer=world.sealer,
         clock=lambda: world.clock(),
         session=world.context.delegations.session,
@@ -94,6 +94,18 @@ def test_what_was_made_after_the_backup_is_unknown_and_nothing_else(
     assert {thing.physical_id for thing in comparison.things} == new_ids
     assert {thing.type for thing in comparison.things} == {TYPE}
     assert not comparison.unread
+
+
+def test_a_thing_of_no_project_is_never_unknown_but_found_by_the_key_of_its_resource(
+    world: World, tmp_path: pathlib.Path
+) -> None:
+    stack = created(world, template(a={}))
+    backup = copied(tmp_path)
+    updated(world, stack, template(b={}))
+    assert compared(world, stack, backup, is_of_project=False) == Comparison([], [], [])
+    row = forget_thing(world, stack)
+    [lost] = compared(world, stack, world.database, is_of_project=False).lost
+    assert lost.thing.physical_id == row.physical_id
 
 
 def forget_thing(world: World, stack: Stack, physical_id: str | None = None) -> Resource:

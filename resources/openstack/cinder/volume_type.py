@@ -29,6 +29,7 @@ class VolumeType(DeclaredType):
     service = "block-storage"
     path = "/types"
     list_parameters = {"is_public": "None"}
+    is_of_project = False
     item = "volume_type"
     mark = _Mark()
     renamed = {"is_public": "os-volume-type-access:is_public", "metadata": "extra_specs"}

@@ -53,6 +53,7 @@ class KeystoneType(DeclaredType):
 
     service = "identity"
     list_parameters: typing.ClassVar[Mapping[str, str | int]] = {}
+    is_of_project = False
     update_method = "PATCH"
     mark: typing.ClassVar[Mark | None] = ExtraMark()
 

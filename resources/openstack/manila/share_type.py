@@ -34,6 +34,7 @@ class ShareType(ManilaType):
     path = "/types"
     item = "share_type"
     list_parameters = {"is_public": "all"}
+    is_of_project = False
     mark = _Mark()
     renamed = {"is_public": "share_type_access:is_public"}
     apart = (EXTRA_SPECS, *SWITCHES)

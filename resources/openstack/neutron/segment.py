@@ -20,6 +20,7 @@ class Segment(DescribedType):
     support_status = SupportStatus(version="9.0.0")
     description = "A segment of a network, on one physical network; for administrators by default."
     path = "/segments"
+    is_of_project = False
     item = "segment"
     references = {"network": NamedRemote("neutron.network")}
     properties_schema = {
