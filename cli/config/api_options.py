@@ -28,7 +28,7 @@ API = [
         help="Processes of stoker-api that answer requests at the same address. One process computes on one "
         "processor core, however many threads it has. Each takes about 100 MiB of memory, and connections to "
         "the database and to the message bus of its own; the limits of threads and connections hold for "
-        "each. Fewer leave cores, and memory, to other services of the host.",
+        "each. Fewer processes leave processor cores and memory to other services of the host.",
     ),
     cfg.IntOpt(
         "threads",
@@ -42,8 +42,8 @@ API = [
         default=0,
         min=0,
         help="Requests of one project that one process answers at the same time; 0: half of the threads. Its "
-        "other requests wait without a thread, and are refused with 429 where more wait than a quarter of "
-        "max_connections. One thread is kept for projects that have asked little of late.",
+        "other requests wait without a thread, and are refused with 429 where more wait than a quarter "
+        "of max_connections. One thread is reserved for projects with few recent requests.",
     ),
     cfg.IntOpt(
         "max_requests_per_minute",
@@ -62,8 +62,8 @@ API = [
         default=[],
         help="Names, without ports and separated by commas, under which clients reach an API whose "
         "auth_strategy is none, besides addresses, localhost, the name of the machine, and the hosts of "
-        "bind_host, public_url, metadata_url and waitcondition_url. Other names are refused, for a page "
-        "could let its own name lead here and read all stacks.",
+        "bind_host, public_url, metadata_url and waitcondition_url. Other names are refused, because a "
+        "web page could otherwise read all stacks by DNS rebinding.",
     ),
     cfg.ListOpt(
         "trusted_proxies",
@@ -167,14 +167,15 @@ GUESTS = [
         "default_software_config_transport",
         default="POLL_SERVER_CFN",
         choices=["POLL_SERVER_CFN", "POLL_SERVER_HEAT", "POLL_TEMP_URL"],
-        help="How servers read their metadata where a template does not say it; the same for all processes.",
+        help="Transport by which servers read their metadata if the template names none; the same for all "
+        "processes.",
     ),
     cfg.StrOpt(
         "default_deployment_signal_transport",
         default="CFN_SIGNAL",
         choices=["CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"],
-        help="How servers signal that they have applied a deployment where a template does not say it; the "
-        "same for all processes.",
+        help="Transport by which servers signal that they have applied a deployment if the template names "
+        "none; the same for all processes.",
     ),
 ]
 

@@ -65,16 +65,16 @@ COMMON = (
         "insecure",
         types.Boolean(),
         False,
-        "Do not verify the services' certificates. Then anybody on the way can read tokens and answer in a "
-        "service's name.",
+        "Do not verify the services' certificates. An attacker on the network can then read tokens and pose "
+        "as a service.",
     ),
     (
         "connect_retries",
         _COUNT,
         2,
         "Number of times that a call is repeated at once when the connection failed, but did not time out. "
-        "Calls that create something never are: their step is retried, and first searches for what was "
-        "created.",
+        "Calls that create something are never repeated: their step is retried, and first searches for what "
+        "was created.",
     ),
     (
         "status_code_retries",

@@ -17,9 +17,9 @@ DATABASE = [
         "pool_size",
         default=20,
         min=1,
-        help="Most connections of each process, which keeps them open. A conductor "
-        "needs one for the work loop, three for its duties, up to four for their long work, and "
-        "one for each step that reads; the API needs one for each concurrent request.",
+        help="Maximum number of connections of each process, which keeps them open. A conductor needs one "
+        "for the work loop, three for its duties, up to four for their long work, and one for each step "
+        "that reads; the API needs one for each concurrent request.",
     ),
     cfg.FloatOpt(
         "pool_timeout",

@@ -6,15 +6,16 @@ DRIFT = [
     cfg.BoolOpt(
         "enabled",
         default=False,
-        help="Whether conductors observe drift: what of the stacks is gone from the cloud, or differs "
-        "from their templates. It costs lists of each project's things once in an interval.",
+        help="Whether conductors observe drift: resources that are gone from the cloud, or differ from their "
+        "templates. Each interval costs lists of each project's resources.",
     ),
     cfg.FloatOpt(
         "interval",
         default=3600.0,
         min=60.0,
-        help="Seconds in which the stacks of a project are observed once, and least seconds "
-        "between two healings of a stack. Shorter sees drift sooner, and asks the services more often.",
+        help="Seconds between two observations of a project's stacks, and minimum seconds between two "
+        "healings of a stack. A shorter interval detects drift sooner, and sends more requests to the "
+        "services.",
     ),
     cfg.BoolOpt(
         "heal",

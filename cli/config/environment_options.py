@@ -13,24 +13,25 @@ ENVIRONMENTS = [
         default=str(_DIRECTORY / "environment.d"),
         help="Directory of environment files for all stacks, which are merged in the order of their names. "
         "They map types to other types or to templates, switch types off (null), and give defaults of "
-        "parameters. The environment of a stack precedes them. All programs read them at their start, which "
-        "a wrong file stops. The directory need not exist.",
+        "parameters. The environment of a stack precedes them. All programs read them at their start, "
+        "and do not start with an invalid file. The directory need not exist.",
     ),
     cfg.ListOpt(
         "template_url_hosts",
         default=[],
         help="Hosts, NAME or NAME:PORT, separated by commas, from which requests and nested stacks "
         "(`template_url`, `AWS::CloudFormation::Stack`) may have a template fetched, by HTTPS only. "
-        "Redirects lead to these hosts only, and none of their addresses may be private. "
-        "Users make Stoker send requests there. None: no template is fetched.",
+        "Redirects lead to these hosts only, and none of their addresses may be private. Users can make "
+        "Stoker send requests there. None: no template is fetched.",
     ),
     cfg.ListOpt(
         "remote_cloud_hosts",
         default=[],
         help="Hosts, NAME (all ports) or NAME:PORT, separated by commas, that a credential in "
-        "`credential_secret_id` of OS::Heat::Stack may name: the other cloud's Keystone, and the services in "
-        "its service catalog. Users make conductors send requests there. `*`: all others, too, whose "
-        "addresses are public. Metadata services are never asked. Empty: no stacks in other clouds.",
+        "`credential_secret_id` of OS::Heat::Stack may name: the other cloud's Keystone, and the "
+        "services in its service catalog. Users can make conductors send requests there. `*`: all "
+        "others, too, whose addresses are public. No request is sent to metadata services. Empty: no "
+        "stacks in other clouds.",
     ),
     cfg.URIOpt(
         "remote_cloud_proxy",

@@ -20,7 +20,7 @@ STACK_LIMITS = [
         "max_depth",
         default=30,
         min=0,
-        help="Maximum number of levels of nested stacks, which TripleO has 7 of; 0, or more than 50: 50.",
+        help="Maximum number of levels of nested stacks; TripleO has 7. 0, or more than 50: 50.",
     ),
     cfg.IntOpt(
         "max_tree_rows",
@@ -77,8 +77,8 @@ STACK_LIMITS = [
         default=100000,
         min=0,
         help="Maximum number of resources of a project's stacks, with those of nested stacks. A request for "
-        "more is refused. A nested stack fails that has more than its request could count, if that is above "
-        "the limit. 0: no limit.",
+        "more is refused. A nested stack whose size the request could not know fails if it exceeds the "
+        "limit. 0: no limit.",
     ),
     cfg.IntOpt(
         "max_snapshots_per_project",

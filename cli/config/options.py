@@ -60,8 +60,8 @@ COORDINATION = [
     cfg.FloatOpt(
         "poll",
         default=MembershipTiming().poll,
-        help="Seconds between two reads of the group's members; at most half the timeout. A shorter "
-        "interval notices changes sooner that nobody has announced, and costs one more read of the backend.",
+        help="Seconds between two reads of the group's members; at most half the timeout. A shorter interval "
+        "notices unannounced changes sooner, and costs one more read of the backend.",
     ),
 ]
 CONDUCTOR = [

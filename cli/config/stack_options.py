@@ -42,21 +42,21 @@ TASK_LOSSES = [
         "task_losses",
         default=USUAL_MOST,
         min=2,
-        help="Number of conductors that may die or go silent while they run the same task; then its "
-        "resource fails. Lower protects conductors from a step that kills them, higher protects a "
-        "step that only ran beside such a one. An orderly stop does not count. At least 2: one "
-        "loss does not show which task caused it.",
+        help="Number of conductors that may die or go silent while they run the same task; then its resource "
+        "fails. A lower number protects conductors from a step that kills them, a higher one protects a "
+        "step that only ran beside it. An orderly stop does not count. At least 2: one loss does not "
+        "show which task caused it.",
     ),
 ]
 DEFERRED = [
     cfg.StrOpt(
         "deferred_auth_method",
         default="trusts",
-        help="How Stoker acts for a user after the user's token has expired. trusts: by a trust per "
-        "stack, from its user to the account of [trustee], or of [keystone_authtoken] if "
-        "[trustee] names none. none: resource types that need it cannot work. Entry points add "
-        "other methods. Without Keystone, or while no installed resource type needs it, nothing "
-        "is delegated and Keystone is not asked.",
+        help="Method by which Stoker acts for a user after the user's token has expired. trusts: by a trust "
+        "per stack, from its user to the account of [trustee], or of [keystone_authtoken] if [trustee] "
+        "names none. none: resource types that need it cannot work. Entry points add other methods. "
+        "Without Keystone, or while no installed resource type needs it, nothing is delegated and "
+        "Keystone is not asked.",
     ),
     cfg.ListOpt(
         "trusts_delegated_roles",
