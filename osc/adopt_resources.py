@@ -52,7 +52,7 @@ class AdoptResources(command.Command):
             help="Adopt an interface of a router that is not adopted itself (may be given several times)",
         )
         parser.add_argument(
-            "--all", action="store_true", help="Adopt all of the project that no stack has yet"
+            "--all", action="store_true", help="Adopt all objects of the project that belong to no stack"
         )
         parser.add_argument(
             "--deletion-policy",
@@ -68,7 +68,9 @@ class AdoptResources(command.Command):
         )
         parser.add_argument("--timeout", metavar="<minutes>", type=int, help="Timeout of the stack")
         parser.add_argument("--wait", action="store_true", help="Wait until the stack is complete")
-        parser.add_argument("--yes", action="store_true", help="Do not ask whether deletions may delete")
+        parser.add_argument(
+            "--yes", action="store_true", help="Do not ask for confirmation of --deletion-policy delete"
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -112,7 +114,9 @@ def _adoption(cloud: CloudObjects, client: typing.Any, parsed: argparse.Namespac
     owners = _owners(client)
     if parsed.all:
         if any(vars(parsed)[kind.noun] for kind in KINDS) or parsed.router_interface:
-            raise exc.CommandError("--all adopts all of the project: give either it, or what to adopt")
+            raise exc.CommandError(
+                "--all adopts all objects of the project: use either --all or the options that name objects"
+            )
         objects = {
             kind.noun: [
                 item for item in cloud.all(kind) if _key(kind.type, item[kind.id_field]) not in owners
@@ -127,9 +131,9 @@ def _adoption(cloud: CloudObjects, client: typing.Any, parsed: argparse.Namespac
         inventory = cloud.inventory(objects, interfaces)
     if not any(objects.values()) and not inventory.interfaces:
         raise exc.CommandError(
-            "All of the project belongs to stacks already"
+            "All objects of the project belong to stacks already"
             if parsed.all
-            else "Name what to adopt, such as --server <server>; or give --all"
+            else "Name the objects to adopt, such as --server <server>, or use --all"
         )
     return describe(_without_owned_interfaces(inventory, owners), parsed.deletion_policy)
 
@@ -209,10 +213,8 @@ def _ask(adoption: Adoption) -> None:
     :raises CommandError: the answer is not yes, or nobody can answer.
     """
     if not sys.stdin.isatty():
-        raise exc.CommandError("--deletion-policy delete: give --yes where nobody can be asked")
-    question = (
-        f"Deleting the stack will delete {len(adoption.ids)} objects of the cloud. Adopt them so? [y/N] "
-    )
+        raise exc.CommandError("--deletion-policy delete: --yes is required without a terminal")
+    question = f"Deleting the stack will delete {len(adoption.ids)} objects of the cloud. Continue? [y/N] "
     write_question(sys.stderr, question)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise exc.CommandError("Nothing was adopted")

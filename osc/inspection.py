@@ -39,7 +39,9 @@ class InspectStack(command.Command):
         try:
             answer = client.http_client.get(path_of(stack, f"inspect?{query}"))
         except heat_exc.HTTPNotFound as error:
-            raise exc.CommandError(f"The service explains no stacks, so it is not Stoker: {error}") from error
+            raise exc.CommandError(
+                f"The service cannot explain stacks, so it is not Stoker: {error}"
+            ) from error
         except heat_exc.HTTPBadRequest as error:
             raise exc.CommandError(str(error)) from error
         report = answer.json()

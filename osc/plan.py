@@ -32,13 +32,15 @@ class PlanUpdate(command.Command):
         parser.add_argument("stack", metavar="<stack>", help="Stack to update (name or ID)")
         parser.add_argument("-t", "--template", metavar="<template>", help="Path to the template")
         parser.add_argument("-f", "--format", choices=["text", "json"], default="text", help="Form")
-        parser.add_argument("--existing", action="store_true", help="Keep what nothing here names")
-        parser.add_argument("--hide-nested", action="store_true", help="Leave out nested stacks")
+        parser.add_argument(
+            "--existing", action="store_true", help="Keep the present values of all that is not given here"
+        )
+        parser.add_argument("--hide-nested", action="store_true", help="Do not show nested stacks")
         for option, value, help_text in (
             ("-e", "environment", "Path to an environment"),
             ("--parameter", "key=value", "Value of a parameter"),
             ("--parameter-file", "key=file", "File with the value of a parameter"),
-            ("--clear-parameter", "parameter", "Parameter whose value is not kept"),
+            ("--clear-parameter", "parameter", "Parameter to reset to its default"),
         ):
             names = ["-e", "--environment"] if option == "-e" else [option]
             text = f"{help_text} (may be given several times)"

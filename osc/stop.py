@@ -26,9 +26,9 @@ class StopStack(HarmlessTable, command.ShowOne):
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="<stack>", help="Stack to stop (name or ID)")
         parser.add_argument(
-            "--rollback", action="store_true", help="Go back to the last complete state of the stack"
+            "--rollback", action="store_true", help="Roll back to the last complete state of the stack"
         )
-        parser.add_argument("--wait", action="store_true", help="Wait until nothing is in progress any more")
+        parser.add_argument("--wait", action="store_true", help="Wait until the action has ended")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[str]]:

@@ -69,7 +69,7 @@ class ShowTimeline(command.Command):
         events = list(read_events(client, stack, parsed_args.nested_depth))
         if events and "time" not in events[0]:
             raise exc.CommandError(
-                "The service says no exact times of events: it is not Stoker, or an older one"
+                "The service reports no exact times of events: it is not Stoker, or an older release"
             )
         by_name = phases(events if parsed_args.all else last_action(events, stack.id))
         out = typing.cast(typing.Any, self.app).stdout

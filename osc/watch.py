@@ -46,7 +46,7 @@ class WatchStack(command.Command):
         parser.add_argument(
             "--until-breakpoint",
             action="store_true",
-            help="End with exit code 0, too, when nothing but breakpoints keeps the stack from its end",
+            help="Exit with code 0, too, when only breakpoints hold the stack",
         )
         return parser
 

@@ -96,7 +96,9 @@ class ConfigFromHeat(Command):
     def get_parser(self, prog_name: str) -> typing.Any:
         """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("heat_conf", metavar="HEAT_CONF", type=pathlib.Path, help="the file of Heat's")
+        parser.add_argument(
+            "heat_conf", metavar="HEAT_CONF", type=pathlib.Path, help="Heat's configuration file"
+        )
         parser.add_argument(
             "stoker_conf", metavar="STOKER_CONF", type=pathlib.Path, help="the new file to write"
         )

@@ -57,8 +57,10 @@ class _HeatCommand(Command):
             metavar="ID|NAME|PROJECT/NAME",
             help="only this root stack; a name that stacks of several projects have needs its project",
         )
-        parser.add_argument("--dry-run", action="store_true", help="store nothing; say what stays, and why")
-        parser.add_argument("--report", choices=("text", "json"), default="text", help="form of the report")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="store nothing; report what stays, and why"
+        )
+        parser.add_argument("--report", choices=("text", "json"), default="text", help="format of the report")
         return parser
 
     def _add_source(self, parser: argparse.ArgumentParser) -> None:
@@ -130,9 +132,9 @@ class ImportHeat(_HeatCommand):
             metavar="FILE",
             help="environment whose parameters are values of hidden parameters",
         )
-        parser.add_argument("--include-deleted", action="store_true", help="stacks that are deleted, too")
+        parser.add_argument("--include-deleted", action="store_true", help="deleted stacks, too")
         parser.add_argument(
-            "--verify", action="store_true", help="say what an update with the same template would change"
+            "--verify", action="store_true", help="report what an update with the same template would change"
         )
         parser.add_argument(
             "--claim",
@@ -142,7 +144,7 @@ class ImportHeat(_HeatCommand):
         parser.add_argument(
             "--release",
             action="store_true",
-            help="take back all claims: Heat has the stacks again",
+            help="release all claims, so that Heat has the stacks again",
         )
         return parser
 

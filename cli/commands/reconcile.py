@@ -73,7 +73,9 @@ class Reconcile(HarmlessTable, Lister):
         parser.add_argument(
             "--delete", action="store_true", help="delete the things whose keys no resource has"
         )
-        parser.add_argument("--yes", action="store_true", help="do it; without this it is only listed")
+        parser.add_argument(
+            "--yes", action="store_true", help="confirm the changes; without this they are only listed"
+        )
         parser.add_argument(
             "--older-than",
             default="1h",

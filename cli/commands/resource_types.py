@@ -22,7 +22,7 @@ class TypeList(WithFooter):
     def get_parser(self, prog_name: str) -> typing.Any:
         """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
-        text = "only types that nobody can use, for the cloud lacks the service"
+        text = "only types that cannot be used, because the cloud lacks the service"
         parser.add_argument("--unavailable", action="store_true", help=text)
         return parser
 

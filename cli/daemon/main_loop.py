@@ -110,7 +110,10 @@ def run_main_loop(
         # Half of the interval: so a loop that hangs is found out in 1.5 intervals at the most.
         stuck = list(late(systemd.watchdog / 2)) if systemd.watchdog else []
         if stuck and stuck != announced:
-            LOG.critical("No progress: %s; the watchdog is not fed, systemd restarts us", ", ".join(stuck))
+            LOG.critical(
+                "No progress: %s; the watchdog gets no notification, systemd restarts this process",
+                ", ".join(stuck),
+            )
         elif not stuck:
             systemd.alive()
         announced = stuck

@@ -94,7 +94,7 @@ class DaemonService(service.ServiceBase):  # type: ignore[misc]
             return self._daemon.serve()
         except BrokenPipeError:
             self.streams.mute()
-            LOG.warning("Nobody reads the output of %s any more: it stops", self._program)
+            LOG.warning("The output of %s was closed: it stops", self._program)
             return 1
 
     def stop(self) -> None:

@@ -79,7 +79,7 @@ def _check_line(line: bytes, fields: int, limits: RequestLimits) -> None:
     if fields > limits.fields:
         raise _Refused(Refusal(431, f"More than {limits.fields} header fields"))
     if any(byte < 0x20 or byte == 0x7F for byte in line):
-        raise _Refused(Refusal(400, "The request line holds a control character"))
+        raise _Refused(Refusal(400, "The request line contains a control character"))
 
 
 def _names_of(fields: list[bytes]) -> set[bytes]:
@@ -103,7 +103,7 @@ def _check_version(line: bytes, names: set[bytes]) -> None:
     elif not line.endswith(b" HTTP/1.0"):
         raise _Refused(Refusal(505, "Only HTTP/1.0 and HTTP/1.1 are supported"))
     elif b"transfer-encoding" in names:
-        raise _Refused(Refusal(400, "HTTP/1.0 knows no Transfer-Encoding"))
+        raise _Refused(Refusal(400, "HTTP/1.0 does not support Transfer-Encoding"))
 
 
 class _Chunks(ChunkedReceiver):

@@ -162,7 +162,9 @@ def make_parser() -> argparse.ArgumentParser:
     serve.add_argument("--data-dir", type=pathlib.Path, required=True, help="keeps the database and the keys")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     serve.add_argument("--port", type=int, default=8004, help="port to listen on (default: %(default)s)")
-    serve.add_argument("--conductors", type=int, default=3, help="how many (default: %(default)s)")
+    serve.add_argument(
+        "--conductors", type=int, default=3, help="number of conductors (default: %(default)s)"
+    )
     serve.add_argument(
         "--config-file", type=pathlib.Path, action="append", default=[], help="oslo.config file"
     )

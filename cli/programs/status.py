@@ -151,7 +151,7 @@ def judged(spoken: Mapping[str, str], *, pin: str) -> Result:
     if others:
         return Result(Code.WARNING, f"this release speaks RPC {VERSION}, {text}: they work together")
     if pin != AUTO and spoken:
-        left = f"{pinned} is left in place, though all that run speak {VERSION}: take it away"
+        left = f"{pinned} is still set, although all running services speak {VERSION}: take it away"
         return Result(Code.WARNING, left)
     return DONE
 

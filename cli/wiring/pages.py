@@ -26,7 +26,7 @@ def make_pages(conf: cfg.ConfigOpts, version: str) -> Console | None:
         return Console(version, horizon=conf.api.horizon_url)
     auth_url = _keystone(conf)
     if auth_url is None:
-        LOG.warning("[%s] auth_url is missing: the console is off, for nobody could log in", SECTION)
+        LOG.warning("[%s] auth_url is missing: the console is disabled, because nobody could log in", SECTION)
         return None
     login = KeystoneLogin(auth_url, functools.partial(make_session, conf))
     return Console(version, login, horizon=conf.api.horizon_url)

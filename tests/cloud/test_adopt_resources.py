@@ -27,7 +27,7 @@ LASTING = {kind for service in SERVICES for kind, _ in service.endpoints}
 ACTIVE_WITHIN = 120.0
 REFUSED = {
     "--server web": "The server web belongs to the stack shop",
-    "--all": "All of the project belongs to stacks already",
+    "--all": "All objects of the project belong to stacks already",
     "": "Name what to adopt",
     "--all --server web": "give either it, or what to adopt",
     "--router-interface edge:inner": "No subnet of the project has the name or ID inner",
