@@ -94,4 +94,4 @@ class QuotaService(typing.Protocol):
         """Set quotas of a project; None: the default."""
 
     def reset(self, project_id: str) -> None:
-        """Give a project the defaults."""
+        """Reset the quotas of a project to the defaults."""

@@ -93,7 +93,7 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
         )
     ),
     ("conductors:show", OPERATOR, "Show a conductor.", "GET", "/v1/admin/conductors/{host}"),
-    ("quotas:delete", OPERATOR, "Give a project the defaults.", "DELETE", _QUOTAS),
+    ("quotas:delete", OPERATOR, "Reset the quotas of a project to the defaults.", "DELETE", _QUOTAS),
     (
         "quotas:global_index",
         OPERATOR,
@@ -110,7 +110,13 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("resource:signal", READER_OR_STACK_USER, "Signal a resource.", "POST", f"{_RESOURCE}/signal"),
     ("resource:mark_unhealthy", MEMBER, "Mark a resource as unhealthy.", "PATCH", _RESOURCE),
     ("ring:show", OPERATOR, "Show the ring.", "GET", "/v1/admin/ring"),
-    ("ring:plan", OPERATOR, "Show what a change of the ring moves.", "POST", "/v1/admin/ring/plan"),
+    (
+        "ring:plan",
+        OPERATOR,
+        "Show the shards that a change of the ring would move.",
+        "POST",
+        "/v1/admin/ring/plan",
+    ),
     ("ring:drain", OPERATOR, "Drain a conductor.", "POST", "/v1/admin/ring/{host}/drain"),
     ("ring:rebalance", OPERATOR, "Let all conductors settle now.", "POST", "/v1/admin/ring/rebalance"),
     ("ring:undrain", OPERATOR, "Return a conductor to the ring.", "POST", "/v1/admin/ring/{host}/undrain"),

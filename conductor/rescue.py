@@ -24,7 +24,7 @@ from .late_steps import record_expired
 PAGE = 500
 TRIES = 10
 ROLLBACK_PENDING = "the operator has given it up"
-TAKEN_UP = "somebody has taken it up meanwhile"
+TAKEN_UP = "another conductor has claimed it meanwhile"
 
 
 class NothingToDo(Exception):
@@ -269,7 +269,7 @@ def _results(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
     for task in groups.woken:
         yield task, "woken"
     for task in groups.abandoned:
-        yield task, "removed now, for its conductor is gone"
+        yield task, "removed now, because its conductor is gone"
     for task in groups.buried:
         yield task, "its conductor is gone: nobody is asked any more"
 

@@ -71,7 +71,7 @@ def check_found(context: StepContext, schema: Mapping[str, Property], properties
             except (NameNotFound, NameNotUnique):
                 raise
             except PermanentError:
-                LOG.debug("Nobody says whether there is a %s of a name", kind)
+                LOG.debug("The service does not say whether it has a %s of the name", kind)
 
 
 def same_thing(context: StepContext, data: JsonMap) -> SameThing:

@@ -242,7 +242,7 @@ class QuotaOperations:
         self._database.write(change)
 
     def reset(self, project_id: str) -> None:
-        """Give a project the defaults."""
+        """Reset the quotas of a project to the defaults."""
         self.change(project_id, dict.fromkeys(QuotaName))
 
 

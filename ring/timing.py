@@ -44,12 +44,12 @@ class MembershipTiming:
         if self.timeout < 3 * self.heartbeat:
             raise ValueError(
                 f"membership timeout ({self.timeout} s) must be at least three heartbeats "
-                f"({self.heartbeat} s each), or one lost sign of life would count as a death"
+                f"({self.heartbeat} s each), or one lost heartbeat would count as a death"
             )
         if self.poll > self.timeout / 2:
             raise ValueError(
-                f"membership poll ({self.poll} s) must be at most half the timeout ({self.timeout} s), or a "
-                f"living member's signs of life would be seen too late"
+                f"membership poll ({self.poll} s) must be at most half the timeout ({self.timeout} s), or "
+                f"the heartbeats of a living member would be read too late"
             )
 
     @property

@@ -77,7 +77,7 @@ def _words(error: Exception) -> str:
     if isinstance(error, _NotJson | re.error):
         return text
     if isinstance(error, ValueError) and "integer string conversion" in text:
-        return "gives a whole number with too many digits to be written down"
+        return "gives an integer with too many digits"
     if isinstance(error, AssertionError):
         return f"an assertion failed{text and ': ' + text}"
     if isinstance(error, StopIteration) or "StopIteration" in text:
@@ -113,7 +113,7 @@ def _begin(request: JsonMap) -> list[str]:
 def _plain(value: Json) -> Json:
     """Return a result of YAQL, its generators, tuples, sets and frozen dicts, as JSON's types."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise _NotJson(f"gives {value}, which JSON does not know")
+        raise _NotJson(f"gives {value}, which JSON cannot represent")
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         raise _NotJson(f"gives a whole number of more than {MOST_BITS} bits")
     if isinstance(value, str | int | float | bool | None):
@@ -123,7 +123,7 @@ def _plain(value: Json) -> Json:
     if isinstance(value, Sequence | set | frozenset | Iterator):
         return [_plain(item) for item in value]
     raise _NotJson(
-        f"gives a {type(value).__name__}, which JSON does not know; turn it into a string or number"
+        f"gives a {type(value).__name__}, which JSON cannot represent; turn it into a string or number"
     )
 
 

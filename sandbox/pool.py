@@ -99,7 +99,7 @@ class HelperPool:
             )
         cpu = min([self.limits.seconds, *(budget.seconds_left() for budget in budgets)])
         if cpu < LEAST:
-            raise LimitReached("no time is left for it of what all expressions may take together")
+            raise LimitReached("the time of all expressions together is used up")
         used = 0.0
         try:
             with self._places.occupied(owner, self.limits.seconds * WALL_CLOCK):

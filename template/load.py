@@ -271,7 +271,7 @@ def check_tree(value: object, noun: str) -> None:
             elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
                 raise TemplateError(f"the {noun} holds a number of more than {_MAX_BITS} bits")
             elif not isinstance(item, str | int | None) and not _finite(item):
-                raise TemplateError(f"the {noun} holds {written(item)}, which JSON does not know")
+                raise TemplateError(f"the {noun} holds {written(item)}, which JSON cannot represent")
         level = below
 
 

@@ -46,7 +46,7 @@ class NoTurn(Exception):
     """
 
     def __init__(self, after: float) -> None:
-        super().__init__(f"its project computes much; it continues in {after:.1f} s")
+        super().__init__(f"its project uses much processor time; it continues in {after:.1f} s")
         self.after = after
 
 

@@ -225,7 +225,7 @@ class WorkLoop:
             self._database.read(lambda conn: conn.execute(sa.select(1)).scalar())
         except Unavailable as error:
             if self._seldom.passes("still"):
-                LOG.warning("The database is unavailable still: %s", error)
+                LOG.warning("The database is still unavailable: %s", error)
             return False
         return True
 

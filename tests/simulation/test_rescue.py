@@ -83,7 +83,7 @@ def test_what_is_taken_up_at_this_moment_is_left_alone(world: World, monkeypatch
     done = rescue(world).retry(world.stack(stack.id))
     assert (done.treated, [(item.path, item.result) for item in done.untouched]) == (
         [],
-        [("a", "somebody has taken it up meanwhile")],
+        [("a", "another conductor has claimed it meanwhile")],
     )
     assert complete(world, stack)
 
@@ -337,7 +337,7 @@ def test_what_waits_for_a_step_under_its_conductors_new_name_is_left_alone(world
         database=world.database, hints=world.bus, clock=world.clock, reports=renamed, grace=GRACE
     )
     done = repairs.retry(world.stack(StackId(child_of(world, stack))))
-    assert [item.result for item in done.untouched] == ["somebody has taken it up meanwhile"]
+    assert [item.result for item in done.untouched] == ["another conductor has claimed it meanwhile"]
     state = world.database.read(lambda conn: conn.execute(sa.select(t.c.state).where(waiting)).scalar_one())
     assert state == TaskState.PARKED
 

@@ -234,7 +234,7 @@ def test_members_that_an_update_would_delete_are_named_first(installation: Insta
     """A signal has made the group larger, and each update brings it to its desired capacity, as in Heat."""
     differences = _group(installation, 4, desired_capacity=2)
     assert differences == [
-        f"root-g: resource m{number} would be deleted: the template says another size of the group"
+        f"root-g: resource m{number} would be deleted: the template has another size of the group"
         for number in range(2)
     ]
 
@@ -242,7 +242,7 @@ def test_members_that_an_update_would_delete_are_named_first(installation: Insta
 def test_members_that_an_update_would_create_are_named(installation: Installation) -> None:
     differences = _group(installation, 1, desired_capacity=2)
     assert [text.partition(" would be ")[2] for text in differences] == [
-        "created: the template says another size of the group"
+        "created: the template has another size of the group"
     ]
 
 

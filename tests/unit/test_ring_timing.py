@@ -33,8 +33,14 @@ def test_an_interval_that_is_no_time_is_refused(values: tuple[float, float, floa
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ((2, 5.9, 1), r"timeout \(5.9 s\) must be at least three heartbeats \(2 s each\), or one lost sign"),
-        ((1, 5, 2.6), r"poll \(2.6 s\) must be at most half the timeout \(5 s\), or a living member's signs"),
+        (
+            (2, 5.9, 1),
+            r"timeout \(5.9 s\) must be at least three heartbeats \(2 s each\), or one lost heartbeat",
+        ),
+        (
+            (1, 5, 2.6),
+            r"poll \(2.6 s\) must be at most half the timeout \(5 s\), or the heartbeats of a living member",
+        ),
         ((10.1, 60, 5), r"heartbeat \(10.1 s\) must be at most 10 s, or the backend would forget members"),
     ],
 )

@@ -120,7 +120,7 @@ def test_yaql_without_data_has_an_empty_map():
         ({"expression": "def(f, f()) -> f()"}, 'cannot evaluate "def(f, f()) -> f()": '),
         ({"expression": "range(0, 1000000).sum()"}, 'cannot evaluate "range(0, 1000000).sum()": '),
         ({"expression": "'a' * 1000000000"}, "cannot evaluate \"'a' * 1000000000\": "),
-        ({"expression": "float(nan)"}, "gives nan, which JSON does not know"),
+        ({"expression": "float(nan)"}, "gives nan, which JSON cannot represent"),
     ],
 )
 def test_yaql_that_cannot_be_evaluated_is_the_users_error(args, words):

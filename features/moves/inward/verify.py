@@ -18,7 +18,7 @@ from ....template.language import ResourceDefinition
 from ....template.residual import evaluate
 from .built import BuiltStack, BuiltTree
 
-OTHER_SIZE = "the template says another size of the group"
+OTHER_SIZE = "the template has another size of the group"
 
 
 class Effect(enum.IntEnum):
@@ -71,12 +71,12 @@ class Verifier:
         for name in resizing.deleted:
             yield (
                 Effect.DELETE,
-                f"resource {name} would be deleted: the template says another size of the group",
+                f"resource {name} would be deleted: the template has another size of the group",
             )
         for name in resizing.created:
             yield (
                 Effect.CREATE,
-                f"resource {name} would be created: the template says another size of the group",
+                f"resource {name} would be created: the template has another size of the group",
             )
         for name in resizing.changed:
             yield Effect.UPDATE, f"resource {name} would have the group's definition"

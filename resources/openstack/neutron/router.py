@@ -109,7 +109,7 @@ class Router(NeutronType):
         if agents and properties.get("distributed"):
             raise PropertyError("l3_agent_ids cannot be given for a distributed router")
         if len(agents) > 1 and properties.get("ha") is False:
-            raise PropertyError("a router that is not ha has one of l3_agent_ids at most")
+            raise PropertyError("l3_agent_ids can have several ids only if ha is true")
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new router."""
