@@ -13,8 +13,8 @@ from ..planning.goal import (
     with_environment,
 )
 from ..planning.group_attributes import refreshed_for, with_requested_attributes
-from ..planning.implied import with_implied_dependencies
 from ..planning.nested_check import TemplateTree
+from ..planning.nested_contents import NestedContents
 from ..planning.questions import Questions
 from ..planning.requests import (
     EXISTING,
@@ -34,7 +34,6 @@ from ..planning.template_check import (
     check_types,
     without_unavailable,
 )
-from ..resources.nested.base import NestedType
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer
 from ..sealing.stored import StoredLookup
@@ -43,7 +42,7 @@ from ..template.compile import Identity, Limits, Region, Source, compile_templat
 from ..template.errors import ErrorList, TemplateError, named_at_once
 from ..template.formats import format_of
 from ..template.language import CompiledTemplate
-from ..template.load import load_template
+from ..template.load import LoadedTemplates, load_template
 from ..template.parameters import parameter_strings
 from .context import Compiled
 
@@ -93,8 +92,16 @@ class GoalCompiler:
         cloud = goal.cloud
         # An admin's token sees the admin's own project, not that of another's stack: the steps find out.
         questions = Questions() if cloud is not None and cloud.project_id == identity.project_id else None
+        templates = LoadedTemplates(budget)
+        contents = NestedContents(
+            self._registry,
+            files,
+            templates.load,
+            budget,
+            {each.type for each in self._registry.implied_dependencies},
+        )
         compiler = _StackCompiler(
-            goal, budget, identity, self._registry, self._limits, sealer, questions, self._region
+            goal, budget, identity, self._registry, self._limits, sealer, questions, self._region, contents
         )
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, 0, goal.unknown)
         plan = compiler.compile(root, errors)
@@ -110,6 +117,7 @@ class GoalCompiler:
                 compiler.compile,
                 secrets,
                 budget,
+                load=templates.load,
                 keeps=goal.keeps_nested,
                 all_members=goal.all_members,
                 is_draft=goal.is_draft,
@@ -161,6 +169,7 @@ class _StackCompiler:
     sealer: BoundSealer
     questions: Questions | None
     region: Region
+    contents: NestedContents
 
     def compile(self, branch: Branch, errors: ErrorList) -> CompiledTemplate:
         """Compile and check one stack, without those nested in it.
@@ -206,9 +215,4 @@ class _StackCompiler:
                 plan = replace(plan, refreshed=refreshed_for(plan.outputs.values(), types))
             if len(types) < 2:  # One alone depends on nothing.
                 return plan
-            implied = {name: plugin.implied_dependencies for name, plugin in types.items()}
-            nested = {name for name, plugin in types.items() if isinstance(plugin, NestedType)}
-            if not nested and not any(implied.values()):
-                return plan
-            below = self.registry.implied_dependencies if nested else ()
-            return with_implied_dependencies(plan, implied, self.budget, nested, below)
+            return self.contents.ordered(plan, types, branch.environment)

@@ -17,6 +17,9 @@ from ..template.language import CompiledTemplate, ResourceDefinition
 from ..template.residual import ARGS, FN, is_failing, is_node, members
 
 Path = tuple[tuple[Names, ...], ...]
+_Naming = dict[tuple[str, str], Mapping[str, list[str]]]
+"""By a type and its path: the resources that name something, by the identity of that."""
+NOTHING: Mapping[str, Mapping[str, Sequence[Json]]] = {}
 _EDGE = 5
 """Steps of work that one edge of the graph takes until it is stored."""
 
@@ -25,14 +28,15 @@ def with_implied_dependencies(
     plan: CompiledTemplate,
     declared: Mapping[str, Sequence[ImpliedDependency]],
     budget: Budget,
-    nested: Collection[str] = (),
+    nested: Mapping[str, Mapping[str, Sequence[Json]]] = NOTHING,
     inside: Sequence[ImpliedDependency] = (),
 ) -> CompiledTemplate:
     """Return the template with the dependencies that its resource types imply, in the order they need.
 
     :param declared: the declarations of each resource's type, by the resource's name.
     :param budget: the budget of the request; a few resources in common imply very many dependencies.
-    :param nested: names of the resources that are nested stacks.
+    :param nested: of each resource that is a nested stack, by the types of the resources inside of it, the
+        values in its properties that these may name.
     :param inside: the declarations of all types that a nested stack may have.
     :raises CircularDependency: resources would wait for each other in a circle.
     """
@@ -47,12 +51,12 @@ def with_implied_dependencies(
             dependencies[name] = required
     needs = {name: {*item.requires, *dependencies.get(name, ())} for name, item in plan.resources.items()}
     if nested:
+        border = _Border(index, plan.resources, nested, inside)
         followers = _Followers(needs, budget)
-        for name in (name for name in plan.resources if name in nested):
+        for name, mentioned in border.edges(declared):
             with charged_at("resources", name):
-                mentioned = index.find_mentioned(plan.resources[name], inside) - needs[name]
-                # What waits for the nested stack itself cannot come before it.
-                if mentioned and (required := mentioned - followers.of(name)):
+                # What waits for the resource itself cannot come before it.
+                if (more := mentioned - needs[name]) and (required := more - followers.of(name)):
                     dependencies.setdefault(name, set()).update(required)
                     needs[name] |= required
                     followers.add(name, required)
@@ -65,6 +69,65 @@ def with_implied_dependencies(
             for name in _in_order(needs, dependencies)
         },
     )
+
+
+class _Border:
+    """Dependencies between the resources of a stack and those inside of its nested stacks.
+
+    Each is found by a value in a nested stack's properties, so it may be more than is needed.
+    """
+
+    def __init__(
+        self,
+        index: "_Index",
+        resources: Mapping[str, ResourceDefinition],
+        nested: Mapping[str, Mapping[str, Sequence[Json]]],
+        inside: Sequence[ImpliedDependency],
+    ) -> None:
+        self._index = index
+        self._resources = resources
+        self._nested = nested
+        self._inside = inside
+        self._mentions = {name: index.mentions(resources[name].properties) for name in nested}
+
+    def edges(self, declared: Mapping[str, Sequence[ImpliedDependency]]) -> Iterator[tuple[str, set[str]]]:
+        """Yield names of resources, each with the resources that it has to wait for.
+
+        First those that wait for something inside of a nested stack: it is certain to be there.  Two nested
+        stacks of which each may wait for the other do not wait.
+
+        :param declared: the declarations of each resource's type, by the resource's name.
+        """
+        made = self._made_inside()
+        for name, definition in self._resources.items():
+            if name not in self._nested:
+                yield name, self._index.find_in(made, definition, declared[name])
+        beside = {
+            name: self._index.find_mentioned_in(made, self._mentions[name], self._inside) - {name}
+            for name in self._nested
+        }
+        for name in (name for name in self._resources if name in self._nested):
+            others = {other for other in beside[name] if name not in beside[other]}
+            yield name, self._index.find_mentioned(self._mentions[name], self._inside) | others
+        for name, definition in self._resources.items():
+            if name not in self._nested:
+                yield name, self._index.find_through(self._mentions, definition, declared[name])
+
+    def _made_inside(self) -> "_Naming":
+        """Return the nested stacks with a resource of a type inside, by what this may name."""
+        made: _Naming = {}
+        for declared in self._inside:
+            key = (declared.type, declared.theirs)
+            if key in made:
+                continue
+            names: dict[str, list[str]] = {}
+            made[key] = names
+            for name, contents in self._nested.items():
+                if values := contents.get(declared.type):
+                    mentions = self._index.mentions(list(values))
+                    for identity in self._index.reached(mentions, declared.their_path):
+                        names.setdefault(identity, []).append(name)
+        return made
 
 
 class _Followers:
@@ -129,6 +192,7 @@ class _Index:
             for type_name in {definition.type, definition.declared_type}:
                 self._by_type.setdefault(type_name, []).append(definition)
         self._naming: dict[tuple[str, str], dict[str, list[str]]] = {}
+        self._naming_through: dict[tuple[str, str], dict[str, list[str]]] = {}
         self._named: dict[tuple[str, Path], frozenset[str]] = {}
 
     def find(self, definition: ResourceDefinition, declared: ImpliedDependency) -> set[str]:
@@ -142,33 +206,97 @@ class _Index:
         self._budget.step(len(names) * _EDGE)
         return names
 
-    def find_mentioned(self, definition: ResourceDefinition, inside: Sequence[ImpliedDependency]) -> set[str]:
+    def mentions(self, tree: Json) -> dict[str, Json]:
+        """Return all parts of a tree that can name something, by their identities."""
+        values = _all_values(tree, self._budget)
+        return {identity: value for value in values if (identity := _identity(value)) is not None}
+
+    def find_mentioned(self, mentions: Mapping[str, Json], inside: Sequence[ImpliedDependency]) -> set[str]:
         """Return the names of the resources for which something inside of a nested stack may have to wait.
 
-        Its own references are not read: a value in its properties may become any property of its resources.
+        A value in its properties may become any property of its resources.
         """
-        mentions = {
-            identity: value
-            for value in _all_values(definition.properties, self._budget)
-            if (identity := _identity(value)) is not None
-        }
+        present = [declared for declared in inside if declared.type in self._by_type]
+        naming = {(declared.type, declared.theirs): self._by_identity(declared) for declared in present}
+        return self.find_mentioned_in(naming, mentions, present)
+
+    def find_mentioned_in(
+        self, naming: "_Naming", mentions: Mapping[str, Json], inside: Sequence[ImpliedDependency]
+    ) -> set[str]:
+        """Return the names, of those that name something, which the mentions lead to."""
         names: set[str] = set()
         for declared in inside:
-            if declared.type in self._by_type:
-                naming = self._by_identity(declared)
-                identities = self._mentioned(mentions, declared)
-                self._budget.step(1 + len(identities))
-                names |= {name for identity in identities for name in naming.get(identity, ())}
+            if by_identity := naming.get((declared.type, declared.theirs)):
+                names |= self._pick(by_identity, self.reached(mentions, declared.own_path))
         self._budget.step(len(names) * _EDGE)
         return names
 
-    def _mentioned(self, mentions: Mapping[str, Json], declared: ImpliedDependency) -> set[str]:
+    def find_in(
+        self, naming: "_Naming", definition: ResourceDefinition, declared: Sequence[ImpliedDependency]
+    ) -> set[str]:
+        """Return the names, of those that name something, which a resource's declarations lead to."""
+        names: set[str] = set()
+        for each in declared:
+            if by_identity := naming.get((each.type, each.theirs)):
+                names |= self._pick(by_identity, self._identities(definition, each.own_path))
+        self._budget.step(len(names) * _EDGE)
+        return names
+
+    def find_through(
+        self,
+        nested: Mapping[str, Mapping[str, Json]],
+        definition: ResourceDefinition,
+        declared: Sequence[ImpliedDependency],
+    ) -> set[str]:
+        """Return the names of the resources that name the same thing, by a reference to a nested stack.
+
+        What the reference gives may be a resource inside, and name whatever the nested stack's properties do.
+
+        :param nested: the mentions of each nested stack.
+        """
+        names: set[str] = set()
+        for each in declared:
+            if each.type not in self._by_type:
+                continue
+            key = (each.type, each.theirs)
+            if key not in self._naming_through:
+                by_identity = self._naming_through[key] = {}
+                for other in self._by_type[each.type]:
+                    for identity in self._through(nested, other, each.their_path):
+                        by_identity.setdefault(identity, []).append(other.name)
+            through = self._through(nested, definition, each.own_path)
+            names |= self._pick(self._by_identity(each), through)
+            own = self._identities(definition, each.own_path)
+            names |= self._pick(self._naming_through[key], own | through)
+        self._budget.step(len(names) * _EDGE)
+        return names - {definition.name}
+
+    def _through(
+        self, nested: Mapping[str, Mapping[str, Json]], definition: ResourceDefinition, path: Path
+    ) -> set[str]:
+        """Return the identities to which a path may lead that leaves the stack for a nested one."""
+        hop, *further = path
+        identities: set[str] = set()
+        for value in _values(definition.properties, hop) if further else ():
+            if is_node(value) and value[FN] in ("get_resource", "get_attr"):
+                subject = value[ARGS][0]
+                if subject in nested:
+                    identities |= self.reached(nested[subject], tuple(further))
+                elif subject in self._resources and value[FN] == "get_resource":
+                    identities |= self._through(nested, self._resources[subject], tuple(further))
+        return identities
+
+    def _pick(self, by_identity: Mapping[str, list[str]], identities: Collection[str]) -> set[str]:
+        self._budget.step(1 + len(identities))
+        return {name for identity in identities for name in by_identity.get(identity, ())}
+
+    def reached(self, mentions: Mapping[str, Json], path: Path) -> set[str]:
         """Return the identities to which the values lead.
 
         The path may begin inside of the nested stack and end at a value, or continue from a resource that a
         value refers to.
         """
-        _, *further = declared.own_path
+        _, *further = path
         identities = set(mentions)
         for value in mentions.values() if further else ():
             if is_node(value) and value[FN] == "get_resource" and value[ARGS][0] in self._resources:

@@ -33,7 +33,6 @@ from ..template.language import (
     ResourceDefinition,
     is_template_name,
 )
-from ..template.load import load_template
 from ..template.residual import (
     Lookup,
     evaluate,
@@ -154,6 +153,7 @@ class TemplateTree:
     :ivar compile: compiles and checks one child, without the stacks below it.
     :ivar secrets: opens the tokens of secrets.
     :ivar budget: the budget of the request.
+    :ivar load: loads a template; `template.load.LoadedTemplates`.
     :ivar keeps: whether the plans of all stacks are returned.
     :ivar all_members: compiles all members of a group, not one for all, where the type can say which.
     :ivar is_draft: whether the goal is a draft, of which no stack is made now; see Goal.
@@ -167,7 +167,8 @@ class TemplateTree:
     files: Mapping[str, str]
     compile: Compile
     secrets: Lookup
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget
+    load: Callable[..., JsonMap]
     keeps: bool = False
     all_members: bool = False
     is_draft: bool = False
@@ -341,7 +342,7 @@ class TemplateTree:
         text = goal.template if isinstance(goal.template, str) else json.dumps(goal.template, sort_keys=True)
         if text not in self._parsed:
             most = 0 if goal.generated else self.limits.template_bytes
-            template = load_template(goal.template, max_bytes=most, budget=self.budget)
+            template = self.load(goal.template, max_bytes=most)
             errors = ErrorList()
             described = describe(template, errors)
             before = self.budget.stored

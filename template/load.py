@@ -101,6 +101,25 @@ def load_template(
     return load_document(document, "template", budget)
 
 
+class LoadedTemplates:
+    """Templates of one request: equal texts are loaded once."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._loaded: dict[str, dict[str, Json]] = {}
+
+    def load(self, document: str | JsonMap, *, max_bytes: int = 0) -> dict[str, Json]:
+        """Load a template as `load_template` does.
+
+        :raises TemplateError, LimitExceeded: the errors of `load_template`.
+        """
+        if not isinstance(document, str):
+            return load_template(document, max_bytes=max_bytes, budget=self._budget)
+        if document not in self._loaded:
+            self._loaded[document] = load_template(document, max_bytes=max_bytes, budget=self._budget)
+        return self._loaded[document]
+
+
 def load_document(text: str, noun: str = "document", budget: Budget | None = None) -> dict[str, Json]:
     """Load a YAML mapping.
 

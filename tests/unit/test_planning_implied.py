@@ -84,6 +84,38 @@ PROVIDER = yaml.safe_dump(
 )
 
 
+def provider(resources: str, outputs: Json = None) -> str:
+    """A template with the parameters ``network``, ``router``, ``subnet`` and ``port``."""
+    names = ("network", "router", "subnet", "port")
+    return yaml.safe_dump(
+        {
+            "heat_template_version": "2018-08-31",
+            "parameters": {name: {"type": "string", "default": ""} for name in names},
+            "resources": yaml.safe_load(resources),
+            "outputs": {name: {"value": {"get_resource": name}} for name in outputs or ()},
+        }
+    )
+
+
+INSIDE = {
+    "makes.yaml": provider("s: {type: Subnet, properties: {network: {get_param: network}}}"),
+    "uses.yaml": provider("p: {type: Port, properties: {network: {get_param: network}}}", ["p"]),
+    "both.yaml": provider(
+        "s: {type: Subnet, properties: {network: {get_param: network}}}\n"
+        "p: {type: Port, properties: {network: {get_param: network}}}"
+    ),
+    "own.yaml": provider(
+        "n: {type: Net}\ns: {type: Subnet, properties: {network: {get_resource: n}}}\n"
+        "p: {type: Port, properties: {network: {get_param: network}}}"
+    ),
+    "way.yaml": provider(
+        "s: {type: Subnet, properties: {network: {get_param: network}}}\n"
+        "w: {type: Interface, properties: {router: {get_param: router}, subnet: {get_resource: s}}}"
+    ),
+    "deep.yaml": provider("d: {type: makes.yaml, properties: {network: {get_param: network}}}"),
+}
+
+
 def compiled(
     resources: str | Json,
     *,
@@ -99,7 +131,7 @@ def compiled(
         },
         environment=environment or {},
         parameters=parameters or {},
-        files={"subnet.yaml": PROVIDER},
+        files={"subnet.yaml": PROVIDER, **INSIDE},
     )
     compiler = GoalCompiler(REGISTRY, limits or Limits())
     return compiler.compile(goal, Identity("s", "i", "p"), SEALER).plan
@@ -248,6 +280,81 @@ CASES = [
         c: {type: Subnet, properties: {network: {get_resource: net}}}
         """.replace("\n        ", "\n"),
         "n: c",
+    ),
+    Case(
+        "resources wait for a nested stack that makes a subnet of their network, on any level",
+        """
+        net: {type: Net}
+        other: {type: Net}
+        n: {type: makes.yaml, properties: {network: {get_resource: net}}}
+        d: {type: deep.yaml, properties: {network: {get_resource: other}}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        b: {type: Port, properties: {network: {get_resource: other}}}
+        c: {type: Port, properties: {network: elsewhere}}
+        """.replace("\n        ", "\n"),
+        "a: n\nb: d",
+    ),
+    Case(
+        "a nested stack waits for the one beside it that makes the subnet, unless both do",
+        """
+        net: {type: Net}
+        u: {type: uses.yaml, properties: {network: {get_resource: net}}}
+        m: {type: makes.yaml, properties: {network: {get_resource: net}}}
+        x: {type: both.yaml, properties: {network: elsewhere}}
+        y: {type: both.yaml, properties: {network: elsewhere}}
+        """.replace("\n        ", "\n"),
+        "u: m",
+    ),
+    Case(
+        "a subnet of the nested stack's own network is nobody else's",
+        """
+        net: {type: Net}
+        n: {type: own.yaml, properties: {network: {get_resource: net}}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        """.replace("\n        ", "\n"),
+        "",
+    ),
+    Case(
+        "a nested stack that needs the resource comes after it",
+        """
+        net: {type: Net}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        n: {type: makes.yaml, properties: {network: {get_resource: net}, port: {get_resource: a}}}
+        """.replace("\n        ", "\n"),
+        "",
+    ),
+    Case(
+        "a floating address waits for a way that a nested stack makes",
+        """
+        net: {type: Net}
+        r: {type: Router}
+        n: {type: way.yaml, properties: {network: {get_resource: net}, router: {get_resource: r}}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        f: {type: Floating, properties: {port_id: {get_resource: a}}}
+        """.replace("\n        ", "\n"),
+        "a: n\nf: n",
+    ),
+    Case(
+        "a floating address of a port inside of a nested stack waits for the way to its network",
+        """
+        net: {type: Net}
+        s: {type: Subnet, properties: {network: {get_resource: net}}}
+        way: {type: Interface, properties: {subnet: {get_resource: s}}}
+        n: {type: uses.yaml, properties: {network: {get_resource: net}}}
+        f: {type: Floating, properties: {port_id: {get_attr: [n, p]}}}
+        """.replace("\n        ", "\n"),
+        "n: s way\nf: way",
+    ),
+    Case(
+        "members of a group make the subnet",
+        """
+        net: {type: Net}
+        g:
+          type: OS::Heat::ResourceGroup
+          properties: {resource_def: {type: Subnet, properties: {network: {get_resource: net}}}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        """.replace("\n        ", "\n"),
+        "a: g",
     ),
     Case(
         "what the template says already",
