@@ -93,7 +93,7 @@ def make_target(
         update_policy=resolve_properties(schema, policy) if giving and (policy or schema) else {},
         key=_key(claim),
         physical_id=resource.physical_id,
-        attempt=claim.task.attempt,
+        attempt=_attempt(claim),
         metadata=metadata,
         data=_data(claim, plugin, secrets),
         requested_attributes=(definition if giving else before_definition).requested_attributes,
@@ -268,6 +268,16 @@ def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: 
     except (PermanentError, PropertyError, TemplateError):
         return True
     return False
+
+
+def _attempt(claim: Claim) -> int:
+    """Return the number of the attempt at the action.
+
+    A task that creates the replacement of its resource has had attempts at the update before.  Until the
+    creation has begun, nothing is lost that the type would have to look for, or wait for.
+    """
+    is_first = claim.task.kind == TaskKind.CREATE and claim.resource.action == "INIT"
+    return 1 if is_first else claim.task.attempt
 
 
 def _key(claim: Claim) -> str:

@@ -46,6 +46,7 @@ class Cloud:
     :ivar is_owned: whether a stack's resource has the thing; a detached call makes one that none has.
     :ivar slots: by name, the thing that has it; no other thing can.
     :ivar room: what making room for a replacement comes to, the next times, by the resource's name.
+    :ivar attempts: number of the attempt of each call that creates a thing.
     :ivar sick: things whose check fails -> whether a repair cures them.
     :ivar unread: what a refresh of a resource raises, the next times, by its name.
     :ivar wrong: what must never happen and did.
@@ -68,6 +69,7 @@ class Cloud:
         self.calls: list[str] = []
         self.slots: dict[str, str] = {}
         self.room: dict[str, list[Exception | Poll]] = {}
+        self.attempts: list[int] = []
         self.sick: dict[str, bool] = {}
         self.unread: dict[str, list[Exception]] = {}
         self.live: dict[str, Json] = {}
@@ -280,6 +282,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             return remote
 
         def handle_create(self, target: ResourceView, context: StepContext) -> Step:
+            cloud.attempts.append(target.attempt)
             cloud.check_needs(target)
             tries = cloud.tries[target.key] = cloud.tries.get(target.key, 0) + 1
             if tries <= target.properties["flaky"]:

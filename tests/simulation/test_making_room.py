@@ -44,6 +44,20 @@ def test_the_replacement_gets_what_the_resource_had(world: World) -> None:
     assert world.cloud.calls == [f"prepare {before.physical_id}"]
 
 
+def test_the_creation_of_a_replacement_is_the_first_attempt_at_it(world: World) -> None:
+    """Types search for results of earlier attempts, and wait for them."""
+    stack = created(world, OLD)
+    update(world, stack, NEW)
+    assert world.cloud.attempts == [1, 1]
+    world.update(stack, template(a=volume(slot="one", size=3, hangs=["create"])))
+    assert world.settle(lambda: bool(hanging(world)), within=60)
+    world.kill(hanging(world)[0].host)
+    assert settled(world, stack) == ("UPDATE", "COMPLETE")
+    first, *later = world.cloud.attempts[2:]
+    assert first == 1
+    assert all(attempt > 1 for attempt in later)
+
+
 @pytest.mark.parametrize("action", ["CREATE", "UPDATE", "CHECK"])
 def test_a_failed_resource_makes_room_too(world: World, action: str) -> None:
     stack = created(world, OLD)

@@ -223,7 +223,7 @@ class CreateStep(TaskStep):
                 )
             physical_id = evaluate(external_id, ClaimLookup(self.claim, self.secrets))
             self.target = replace(self.target, physical_id=str(physical_id))
-        if self.progress is None and self.claim.task.attempt > 1:
+        if self.progress is None and self.target.attempt > 1:
             self.find_created()
         return None
 
