@@ -30,7 +30,7 @@ from ..resources.errors import (
 from ..sandbox.errors import HelperUnavailable
 from ..sealing.sealer import SealError
 from ..shapes import Json
-from ..template.errors import InvalidDeclaration, LimitExceeded, TemplateError, dotted
+from ..template.errors import InvalidDeclaration, InvalidProperty, LimitExceeded, TemplateError, dotted
 
 _LONGEST_LINE = 300
 """Characters of a further error in a message; ``error.errors`` has all of it."""
@@ -109,10 +109,10 @@ def not_found(kind: str, key: str) -> Fault:
 def _template(error: Exception) -> Fault:
     assert isinstance(error, TemplateError)
     kind, text = _in_heats_words(error)
-    if not error.others:
+    if not error.others and not error.is_whole:
         return Fault(400, kind, text)
     errors = [{"path": dotted(one.path), "message": one.message} for one in (error, *error.others)]
-    return Fault(400, kind, text + _further(errors[1:]), errors)
+    return Fault(400, kind, text + _further(errors[1:]) if error.others else text, errors)
 
 
 _LIMIT = "Request limit exceeded: "
@@ -123,6 +123,9 @@ def _in_heats_words(error: TemplateError) -> tuple[str, str]:
 
     Heat checks documents where it parses them, and calls an error there a bad request.
     """
+    if isinstance(error, InvalidProperty) and error.path:
+        # Heat's engine and API both put a colon behind each part, and clients match what comes out of that.
+        return error.code, f"{error.prefix}: : {dotted(error.path)}: : {error.message}"
     if isinstance(error, LimitExceeded):
         return error.code, f"{_LIMIT}{str(error).removeprefix(_LIMIT)}"  # Texts of quotas begin with it.
     if type(error) in (TemplateError, InvalidDeclaration):

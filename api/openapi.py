@@ -35,7 +35,7 @@ _FAULT: Json = {
                 "errors": {
                     "type": "array",
                     "items": {"type": "object", "properties": {"path": _TEXT, "message": _TEXT}},
-                    "description": "All errors of a template, where it has several.",
+                    "description": "All errors of a template, if it has several or the text no path.",
                 },
             },
             "required": ["type", "message", "traceback"],

@@ -19,19 +19,23 @@ class TemplateError(ValueError):
     :ivar path: the place in the document, e.g. ``("resources", "web", "properties", "count")``.
     :ivar prefix: Heat's words before the path; "": none.
     :ivar path_last: the path follows the message, which is Heat's.
+    :ivar is_whole: the text is the message alone, as clients compare the whole of it.
     :ivar others: further errors of the template, which were found after this one.
     """
 
     code = "StackValidationFailed"
     prefix = ""
     path_last = False
+    is_whole = False
     others: "Sequence[TemplateError]" = ()
 
     def __init__(self, message: str, path: Sequence[str | int] = ()) -> None:
         self.message = _shortened(message, _LONGEST)
         self.path = tuple(path)
         where = dotted(self.path) if self.prefix else ".".join(map(_part, self.path))
-        if where and self.path_last:
+        if self.is_whole:
+            super().__init__(self.message)
+        elif where and self.path_last:
             super().__init__(f"{self.message} ({where})")
         else:
             super().__init__(": ".join(part for part in (self.prefix, where, self.message) if part))
@@ -92,8 +96,10 @@ class WordedByHeat(TemplateError):
     path_last = True
 
 
-class FacadeMismatch(WordedByHeat):
+class FacadeMismatch(TemplateError):
     """A template does not fit the type that it is mapped to."""
+
+    is_whole = True
 
 
 class InvalidHookName(WordedByHeat):

@@ -243,8 +243,8 @@ def test_a_property_is_checked(stacks: Stacks) -> None:
     template = {"heat_template_version": "2018-08-31", "resources": resources}
     body = {"stack_name": "s", "template": template}
     assert refusal(lambda: stacks.call("POST", "/stacks/preview", body)) == (
-        "Property error: resources.sub.properties.network: Error validating value 'no such net': The network "
-        "(no such net) could not be found."
+        "Property error: : resources.sub.properties.network: : Error validating value 'no such net': The "
+        "network (no such net) could not be found."
     )
 
 

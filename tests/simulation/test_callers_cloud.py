@@ -380,13 +380,13 @@ def test_known_properties_are_checked_at_any_depth(site: Site) -> None:
     document = template("Acme::Machine", image="small", disks=[{"image": "small"}])
     assert site.create(document).status_code == 201
     assert message_of(site.create(template("Acme::Machine", image="x"))) == (
-        "Property error: resources.r0.properties.image: Error validating value 'x': The Image (x) could not "
-        "be found."
+        "Property error: : resources.r0.properties.image: : Error validating value 'x': The Image (x) could "
+        "not be found."
     )
     partly = template("Acme::Machine", disks=[{"image": {"get_resource": "other"}}, {"image": "y"}])
     partly["resources"]["other"] = {"type": "OS::Heat::None"}
     assert message_of(site.create(partly)).startswith(
-        "Property error: resources.r0.properties.disks[1].image: "
+        "Property error: : resources.r0.properties.disks[1].image: : "
     )
     partly["resources"]["r0"]["properties"]["disks"].pop()
     assert site.create(partly).status_code == 201
