@@ -274,7 +274,7 @@ def _attempt(claim: Claim) -> int:
     """Return the number of the attempt at the action.
 
     A task that creates the replacement of its resource has had attempts at the update before.  Until the
-    creation has begun, nothing is lost that the type would have to look for, or wait for.
+    creation has begun, nothing is lost that the type would have to search for, or wait for.
     """
     is_first = claim.task.kind == TaskKind.CREATE and claim.resource.action == "INIT"
     return 1 if is_first else claim.task.attempt
