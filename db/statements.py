@@ -41,6 +41,8 @@ LEVELS = 50
 def below(stack_id: StackId, deepest: int | None = None) -> sa.Select[typing.Any]:
     """Return a query for the ids of a stack and of all stacks nested in it.
 
+    UNION takes each id once, so that a circle of damaged rows ends.
+
     :param deepest: depth, counted from the root, of the last level to read; None: all.
     """
     s = tables.stack
@@ -48,16 +50,19 @@ def below(stack_id: StackId, deepest: int | None = None) -> sa.Select[typing.Any
     children = sa.select(s.c.id).where(s.c.parent_id == tree.c.id)
     if deepest is not None:
         children = children.where(s.c.depth <= deepest)
-    return sa.select(tree.union_all(children).c.id)
+    return sa.select(tree.union(children).c.id)
 
 
 def inside(stack_ids: Sequence[StackId]) -> sa.Select[typing.Any]:
-    """Return a query for the ids of the stacks nested in these, without those of orphaned creates."""
+    """Return a query for the ids of the stacks nested in these, without those of orphaned creates.
+
+    It ends as that of `below`.
+    """
     s = tables.stack
     child = s.c.parent_resource_id.is_not(None)
     tree = sa.select(s.c.id).where(s.c.parent_id.in_(sorted(stack_ids)), child).cte("tree", recursive=True)
     below_them = sa.select(s.c.id).where(s.c.parent_id == tree.c.id, child)
-    return sa.select(tree.union_all(below_them).c.id)
+    return sa.select(tree.union(below_them).c.id)
 
 
 def paths(conn: Connection, root: StackId, stack_ids: Iterable[str]) -> dict[str, str]:
@@ -83,7 +88,11 @@ def paths(conn: Connection, root: StackId, stack_ids: Iterable[str]) -> dict[str
 
 
 def _path(above: Mapping[str, tuple[str | None, str]], stack_id: str) -> str:
-    parent, name = above[stack_id]
-    if not name:
-        return ""
-    return f"{_path(above, parent) if parent is not None and parent in above else ''}{name}/"
+    names: list[str] = []
+    parent: str | None = stack_id
+    while parent is not None and parent in above and len(names) < LEVELS:
+        parent, name = above[parent]
+        if not name:
+            break
+        names.insert(0, f"{name}/")
+    return "".join(names)

@@ -190,13 +190,16 @@ def _nested(conn: Connection, root: Stack) -> tuple[list[Stack], list[str]]:
     nested: list[Stack] = []
     orphans: list[str] = []
     level = {root.id: root.name}
+    seen = {root.id}  # A circle of damaged rows ends.
     while level:
         query = sa.select(s.c.id, s.c.parent_id, s.c.parent_resource_id).where(
             s.c.parent_id.in_(sorted(level)), s.c.deleted_at.is_(None)
         )
         children = conn.execute(query.order_by(s.c.id)).all()
         orphans += [level[parent] for _, parent, resource in children if resource is None]
-        ids = [StackId(stack_id) for stack_id, _, resource in children if resource is not None]
+        inside = {StackId(stack_id): None for stack_id, _, resource in children if resource is not None}
+        ids = [stack_id for stack_id in inside if stack_id not in seen]
+        seen.update(ids)
         below = [stacks.get(conn, stack_id) for stack_id in ids]
         nested += below
         level = {stack.id: stack.name for stack in below}

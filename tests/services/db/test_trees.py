@@ -6,10 +6,12 @@ import typing
 import sqlalchemy as sa
 from services.db.rows import a_resource, a_stack, on, raised, together
 from services.db.servers import SERVERS
-from stoker.db import resources, stacks, trees
+from stoker.db import resources, stacks, statements, trees
 from stoker.db.engine import Database
-from stoker.db.ids import ResourceId
+from stoker.db.ids import ResourceId, StackId
 from stoker.db.rows import Stack
+from stoker.db.schema import tables
+from stoker.db.work import breakpoints
 from stoker.engine.context import EngineSettings
 from stoker.engine.tree_limit import charge
 from stoker.template.compile import Limits
@@ -72,3 +74,32 @@ def test_what_is_deleted_replaced_or_orphaned_does_not_count(database: Database)
     database.write(store)
     size = database.read(lambda conn: trees.size_of(conn, root.id))
     assert (size.resources, size.counted, size.grown) == (3, 9, 0)
+
+
+@on(*SERVERS)
+def test_a_circle_of_stacks_costs_each_of_them_once(database: Database) -> None:
+    root = a_stack()
+    inner = a_stack(
+        root_id=root.id, live_name=None, parent_id=root.id, parent_resource_id=ResourceId(1), depth=1
+    )
+    circle = {"parent_id": inner.id, "parent_resource_id": ResourceId(2)}
+
+    def damage(conn: sa.Connection) -> None:
+        stacks.insert(conn, root)
+        resources.insert_many(conn, [a_resource(root.id, 1, "r1"), a_resource(inner.id, 2, "r2")])
+        stacks.insert(conn, inner)
+        conn.execute(sa.update(tables.stack).where(tables.stack.c.id == root.id).values(circle))
+
+    database.write(damage)
+    both = sorted([root.id, inner.id])
+    for query in (
+        *(statements.below(root.id, deepest) for deepest in (None, 5)),
+        *(statements.inside([one]) for one in both),
+    ):
+        assert sorted(database.read(lambda conn, query=query: conn.execute(query).scalars().all())) == both
+    assert database.read(lambda conn: statements.paths(conn, root.id, both)) == {root.id: "", inner.id: "r1/"}
+    elsewhere = database.read(lambda conn: statements.paths(conn, StackId("x"), both))
+    assert {path.count("/") for path in elsewhere.values()} == {0, statements.LEVELS}
+    held, traversals = database.read(lambda conn: breakpoints.held_in_tree(conn, root.id))
+    assert (held, sorted(traversals.values())) == ([], both)
+    assert len(database.read(lambda conn: resources.of_tree(conn, root, 9))) == 2

@@ -1,0 +1,68 @@
+"""Each function that follows stacks nested in stacks has a bound, which this table names."""
+
+import ast
+import pathlib
+from collections.abc import Iterator
+
+import stoker
+
+ROOT = pathlib.Path(stoker.__file__).parent
+WALKS = {"below", "inside", "paths"}
+"""Queries of db/statements.py that follow the rows of a tree, each of which they take once."""
+PAGE = "it reads a page of a limited length"
+SIZE = "one short row for each stack of the tree, whose size is limited when stacks are made"
+ANSWER = "[api] max_read: the database stops the read of an answer"
+BOUNDS = {
+    "db/drift.py:of_tree": ANSWER,
+    "db/events.py:_of_stacks": f"{PAGE}, or {ANSWER}",
+    "db/queries/graphs.py:_resources": PAGE,
+    "db/queries/graphs.py:_stacks": PAGE,
+    "db/queries/graphs.py:_tasks": "a short row for each resource of the tree that has a task at most",
+    "db/queries/graphs.py:last_event": "it returns one number",
+    "db/queries/inspections.py:_tasks": "its callers read a page of a limited length",
+    "db/queries/inspections.py:failed_resources": PAGE,
+    "db/queries/inspections.py:page": "it names what is on a page of a limited length",
+    "db/queries/inspections.py:waiting": PAGE,
+    "db/resources.py:of_tree": f"{ANSWER}; the levels of nested_depth",
+    "db/resources.py:types_in": "it returns the names of types",
+    "db/stacks.py:lock_inside": SIZE,
+    "db/work/breakpoints.py:held_in_tree": SIZE,
+    "engine/exports.py:_abandon": f"{SIZE}, after an export with the budget of the request",
+}
+"""By caller of these queries what bounds its cost."""
+BUDGETS = {
+    "engine/exports.py",
+    "engine/previews.py",
+    "engine/restore.py",
+    "engine/updates.py",
+}
+"""Modules that follow a tree stack by stack: with the budget of the request."""
+
+
+def _calls() -> Iterator[str]:
+    for path in sorted(ROOT.rglob("*.py")):
+        name = path.relative_to(ROOT)
+        if name.parts[0] in ("tests", ".venv", ".check", "build"):
+            continue
+        text = path.read_text()
+        if "statements" not in text:
+            continue
+        for function in ast.walk(ast.parse(text)):
+            if isinstance(function, ast.FunctionDef):
+                for node in ast.walk(function):
+                    if (
+                        isinstance(node, ast.Attribute)
+                        and node.attr in WALKS
+                        and isinstance(node.value, ast.Name)
+                        and node.value.id == "statements"
+                    ):
+                        yield f"{name}:{function.name}"
+
+
+def test_who_follows_a_tree_has_a_bound() -> None:
+    assert {*_calls()} == BOUNDS.keys()
+
+
+def test_who_follows_a_tree_stack_by_stack_has_the_budget_of_the_request() -> None:
+    engine = {f"engine/{path.name}": path.read_text() for path in (ROOT / "engine").glob("*.py")}
+    assert {name for name, text in engine.items() if "import TreeBudget" in text} == BUDGETS
