@@ -38,8 +38,15 @@ def prints(expected: Sequence[str], printed: str) -> bool:
     return re.fullmatch(pattern, printed) is not None
 
 
-def run(command: str, expected: Sequence[str], env: Mapping[str, str], *, within: float = 180.0) -> None:
-    """Run a command; one that only reads is repeated until it prints what it is to print.
+def run(
+    command: str,
+    expected: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    within: float = 180.0,
+    folder: pathlib.Path = ROOT,
+) -> None:
+    """Run a command in a folder; one that only reads is repeated until it prints what it is to print.
 
     :param within: seconds for the latter.
     """
@@ -49,7 +56,7 @@ def run(command: str, expected: Sequence[str], env: Mapping[str, str], *, within
         done = subprocess.run(
             ["bash", "-c", command],
             env=env,
-            cwd=ROOT,
+            cwd=folder,
             capture_output=True,
             text=True,
             timeout=600,
