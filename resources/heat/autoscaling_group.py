@@ -185,7 +185,7 @@ class AutoScalingGroup(ScalingGroup):
     """A group whose members have generated names; the oldest are deleted first."""
 
     description = (
-        "An auto-scaling group: resources of one definition, whose number follows signals.\\n\\n"
+        "An auto-scaling group: resources of one definition, whose number follows signals.\n\n"
         "They are the resources of a stack of their own. A ScalingPolicy that gets a signal makes more or "
         "fewer of them, within the bounds; the oldest go first."
     )

@@ -18,7 +18,7 @@ class Delay(ResourceType):
     """Waits without a thread; the random part is drawn once for each action, when it starts."""
 
     description = (
-        "A delay between the resources before and after it in the graph.\\n\\n"
+        "A delay between the resources before and after it in the graph.\n\n"
         "The pause is min_wait and a random part: at most max_jitter times jitter_multiplier, any part of it "
         "equally likely. So the members of a large group need not all start at once."
     )

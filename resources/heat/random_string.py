@@ -41,7 +41,7 @@ class RandomString(ResourceType):
     """The create generates the string and stores it in `data`; a repeated create may make another one."""
 
     description = (
-        "A random string, for passwords and other secrets.\\n\\n"
+        "A random string, for passwords and other secrets.\n\n"
         "Its characters come from classes such as lettersdigits and from sequences of your own. It is made "
         "once and stays the same until the resource is replaced."
     )

@@ -90,7 +90,7 @@ class SoftwareDeployment(ResourceType):
     """A config on one server."""
 
     description = (
-        "The deployment of a software config to a server.\\n\\n"
+        "The deployment of a software config to a server.\n\n"
         "The resource is complete when the server has signalled that it has. The outputs that it signals are "
         "attributes."
     )
@@ -254,7 +254,7 @@ class StructuredDeployment(SoftwareDeployment):
     """A config of StructuredConfig on one server, with the values of inputs in it."""
 
     description = (
-        "The deployment of a structured config to a server.\\n\\n"
+        "The deployment of a structured config to a server.\n\n"
         "Otherwise it is as OS::Heat::SoftwareDeployment."
     )
     properties_schema = {**SoftwareDeployment.properties_schema, **STRUCTURED}

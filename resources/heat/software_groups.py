@@ -58,7 +58,7 @@ class SoftwareDeploymentGroup(GroupResource):
 
     member_type: typing.ClassVar[str] = "OS::Heat::SoftwareDeployment"
     description = (
-        "The deployment of a software config to a group of servers.\\n\\n"
+        "The deployment of a software config to a group of servers.\n\n"
         "Each attribute of the deployments is a map of what they have for it, by the servers' names."
     )
     support_status = SupportStatus(version="5.0.0")
@@ -177,7 +177,7 @@ class StructuredDeploymentGroup(SoftwareDeploymentGroup):
 
     member_type = "OS::Heat::StructuredDeployment"
     description = (
-        "The deployment of a structured config to a group of servers.\\n\\n"
+        "The deployment of a structured config to a group of servers.\n\n"
         "Otherwise it is as OS::Heat::SoftwareDeploymentGroup."
     )
     properties_schema = {**SoftwareDeploymentGroup.properties_schema, **STRUCTURED}

@@ -28,7 +28,7 @@ class TestResource(ResourceType):
     __test__ = False  # pytest would take the class for a set of tests
 
     description = (
-        "A test resource: it keeps a string, and waits, fails or is replaced as its properties say.\\n\\n"
+        "A test resource: it keeps a string, and waits, fails or is replaced as its properties say.\n\n"
         "It is meant for trying out templates and the service, and makes nothing in the cloud."
     )
     support_status = SupportStatus(version="5.0.0")

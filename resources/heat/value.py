@@ -23,7 +23,7 @@ class Value(ResourceType):
     """A value whose attribute is its property; see the description."""
 
     description = (
-        "A named value.\\n\\n"
+        "A named value.\n\n"
         "So an expression over parameters and other resources gets a name, and is written once."
     )
     support_status = SupportStatus(version="7.0.0")

@@ -25,7 +25,7 @@ TIMEOUT_TEXT = "Timeout for the signals, in seconds."
 COUNT_TEXT = "Number of success signals to wait for."
 DATA_TEXT = "Data of the signals, as JSON text: a map by signal id."
 DESCRIPTION = (
-    "A wait condition: it completes when enough success signals have come from outside.\\n\\n"
+    "A wait condition: it completes when enough success signals have come from outside.\n\n"
     "It completes when its handle has enough signals of success. It fails at the first signal of failure, or "
     "when it times out."
 )

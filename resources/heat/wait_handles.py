@@ -49,7 +49,7 @@ class WaitConditionHandle(_Handle):
     """Heat's handle.  Its token is good for the signals of this one resource and for nothing else."""
 
     description = (
-        "A wait condition handle: the address for signals, such as that of a server that is set up.\\n\\n"
+        "A wait condition handle: the address for signals, such as that of a server that is set up.\n\n"
         "A WaitCondition waits for them. The two are separate so that the instance can get the address "
         "before anything waits."
     )
@@ -164,7 +164,7 @@ class UpdateWaitConditionHandle(AwsWaitConditionHandle):
     """A handle that every update replaces, so that all signals have to arrive again."""
 
     description = (
-        "A wait condition handle that each update replaces.\\n\\n"
+        "A wait condition handle that each update replaces.\n\n"
         "All clients have to signal again, at the new URL; so the end of the update means that the new "
         "configuration has arrived everywhere."
     )

@@ -257,8 +257,8 @@ def test_the_reference_documents_changes_and_old_names_of_a_type(pages: dict[str
     port = section(pages, "OS::Neutron::Port")
     server = section(pages, "OS::Nova::Server")
     assert " Old names: network_id of network, fixed_ips.*.subnet_id of subnet " in port
-    assert " mac_address string replaces Its MAC address" in port
-    assert " admin_state_up boolean in place The port is up. Default: true. " in port
+    assert " mac_address string replaces MAC address; if omitted, the service assigns one" in port
+    assert " admin_state_up boolean in place Administrative state: true is up. Default: true. " in port
     assert " Status: waits while status is BUILD; good is every other one; ERROR fails " in port
     assert " Comes after: all OS::Neutron::Subnet whose network is its network " in port
     assert " Replaced: also if a policy says so" in server

@@ -30,7 +30,7 @@ class LaunchConfiguration(ResourceType):
     """A definition of servers.  It makes nothing; the groups that refer to it read it."""
 
     description = (
-        "A launch configuration: the properties of the servers of a group.\\n\\n"
+        "A launch configuration: the properties of the servers of a group.\n\n"
         "Each change replaces it, so that groups that refer to it change their servers."
     )
     support_status = OLD

@@ -186,7 +186,7 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
     """A number of servers that signals change."""
 
     description = (
-        "An auto-scaling group: servers of one launch configuration.\\n\\n"
+        "An auto-scaling group: servers of one launch configuration.\n\n"
         "A ScalingPolicy that gets a signal makes more or fewer of them, within the bounds; the oldest "
         "go first."
     )
