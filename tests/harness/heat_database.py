@@ -129,6 +129,7 @@ class HeatStore:
             "physical_resource_id": item.physical_id,
             "resource_status_reason": "state changed",
             "resource_type": "any",
+            "rsrc_prop_data_id": row["rsrc_prop_data_id"],
         }
         data = []
         for key, value in item.data.items():

@@ -482,6 +482,7 @@ MADE_IDS = {
         "engine/signal_urls.py": "of an address or a key whose signature was verified",
         "engine/stacks.py": "a new stack's",
         "features/moves/outward/stoker_rows.py": "of rows below a root, by the column parent_id",
+        "features/moves/inward/event_rows.py": "of the row of Heat that is moved",
         "features/moves/inward/resource_rows.py": "of the row of Heat that is moved",
         "features/moves/inward/snapshot_rows.py": "of the row of Heat that is moved",
         "features/moves/inward/stack_rows.py": "of the row of Heat that is moved",

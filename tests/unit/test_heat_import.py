@@ -646,3 +646,44 @@ def test_the_address_to_which_clients_of_a_swift_handle_write_stays_its_referenc
     unseal = make_sealer(installation.conf).of_stack("project", stack_id).open
     assert in_clear(installation.rows(stack_id)["h"].reference_id, unseal) == address
     assert "hush-hush" not in installation.text()
+
+
+def properties_of_event(installation: Installation, stack_id: str) -> Json:
+    """The properties of a stack's only event, as a user reads them."""
+
+    def read(conn: sa.Connection) -> Json:
+        [(listed, _)] = events.list_events(conn, events.EventQuery(StackId(stack_id)))
+        return events.get(conn, listed.uuid).properties
+
+    return installation.database.read(read)
+
+
+def test_events_keep_the_properties_that_their_resources_had(installation: Installation) -> None:
+    stack_id = installation.heat.stack("plain", template({"v": VALUE}), [value_row(value="before")])
+    installation.run()
+    assert properties_of_event(installation, stack_id) == {"value": "before"}
+
+
+def test_an_event_shows_no_property_that_is_a_secret_or_may_have_been_one(installation: Installation) -> None:
+    hidden = {"p": {"type": "string", "hidden": True}}
+    value = {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}, "type": "string"}}
+    store = installation.heat
+    stack_id = store.stack(
+        "hidden",
+        template({"v": value}, parameters=hidden),
+        environment={"parameters": {"p": encrypted("new-secret")}, "encrypted_param_names": ["p"]},
+    )
+    t = heat_tables.stack.c
+    with store.engine.connect() as conn:
+        template_id = conn.execute(sa.select(t.raw_template_id).where(t.id == stack_id)).scalar_one()
+    row = HeatRow("v", "stack-v", {"value": "new-secret", "type": "string"})
+    store.resource(stack_id, row, template_id)
+    earlier = {"value": "old-secret", "type": "string", "gone": "secret-as-well"}
+    with store.engine.begin() as conn:
+        data = {"id": store.number(), "data": earlier, "encrypted": False}
+        conn.execute(sa.insert(heat_tables.resource_properties_data), [data])
+        conn.execute(sa.update(heat_tables.event).values(rsrc_prop_data_id=data["id"]))
+    installation.run()
+    shown = properties_of_event(installation, stack_id)
+    assert shown == {"value": "******", "type": "string", "gone": "******"}
+    assert "secret" not in installation.text().replace("the secret", "")

@@ -46,7 +46,10 @@ class HeatTemplate:
 
 @dataclass(frozen=True)
 class HeatEvent:
-    """An event."""
+    """An event.
+
+    :ivar properties: properties of the resource at that time, in clear; None: none were stored.
+    """
 
     uuid: str
     stack_id: str
@@ -57,6 +60,7 @@ class HeatEvent:
     status: str
     reason: str
     at: float
+    properties: JsonMap | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -88,11 +88,13 @@ class TreeReader:
             rows_of(self._conn, tables.resource_data, "resource_id", (row["id"] for row in resources)),
             "resource_id",
         )
+        events = list(rows_of(self._conn, tables.event, "stack_id", stack_ids))
         value_ids = {row[name] for row in resources for name in ("rsrc_prop_data_id", "attr_data_id")}
+        value_ids |= {row["rsrc_prop_data_id"] for row in events}
         self._values = self._by_id(tables.resource_properties_data, value_ids)
         self._creds = self._by_id(tables.user_creds, (row["user_creds_id"] for row in rows.values()))
         self._tags = _grouped(rows_of(self._conn, tables.stack_tag, "stack_id", stack_ids), "stack_id")
-        self._events = _grouped(rows_of(self._conn, tables.event, "stack_id", stack_ids), "stack_id")
+        self._events = _grouped(events, "stack_id")
         snapshots = list(rows_of(self._conn, tables.snapshot, "stack_id", stack_ids, self._absent))
         self._snapshots = _grouped(snapshots, "stack_id")
         snapshot_ids = [row["id"] for row in snapshots]
@@ -181,7 +183,7 @@ class TreeReader:
             else fields_of(tables.user_creds, creds).text_or_none("trustor_user_id"),
             tags=[fields_of(tables.stack_tag, tag).text("tag") for tag in self._tags.get(stack_id, ())],
             resources=[self._resource(item) for item in self._resources.get(stack_id, ())],
-            events=[_event(item) for item in self._events.get(stack_id, ())],
+            events=[self._event(item) for item in self._events.get(stack_id, ())],
             snapshots=[
                 _snapshot(item, self._parts.get(item["id"], ())) for item in self._snapshots.get(stack_id, ())
             ],
@@ -224,6 +226,23 @@ class TreeReader:
             replaces=fields.number_or_none("replaces"),
             replaced_by=fields.number_or_none("replaced_by"),
             template_id=fields.number_or_none("current_template_id"),
+        )
+
+    def _event(self, row: Row) -> HeatEvent:
+        fields = fields_of(tables.event, row).about("an event")
+        return HeatEvent(
+            uuid=fields.text("uuid"),
+            stack_id=fields.text("stack_id"),
+            resource_name=fields.text_or_empty("resource_name"),
+            resource_type=fields.text_or_empty("resource_type"),
+            physical_id=fields.text_or_none("physical_resource_id"),
+            action=fields.text_or_empty("resource_action"),
+            status=fields.text_or_empty("resource_status"),
+            reason=fields.text_or_empty("resource_status_reason"),
+            at=fields.instant("created_at") or 0.0,
+            properties=self._opened(
+                self._values.get(fields.number_or_none("rsrc_prop_data_id") or 0), "an event"
+            ),
         )
 
     def _data_of(self, number: int, subject: str) -> dict[str, str]:
@@ -328,21 +347,6 @@ def _root_of(rows: Mapping[str, Row]) -> dict[str, str]:
         owner = row["owner_id"]
         root_of[stack_id] = root_of.get(owner, stack_id)
     return root_of
-
-
-def _event(row: Row) -> HeatEvent:
-    fields = fields_of(tables.event, row).about("an event")
-    return HeatEvent(
-        uuid=fields.text("uuid"),
-        stack_id=fields.text("stack_id"),
-        resource_name=fields.text_or_empty("resource_name"),
-        resource_type=fields.text_or_empty("resource_type"),
-        physical_id=fields.text_or_none("physical_resource_id"),
-        action=fields.text_or_empty("resource_action"),
-        status=fields.text_or_empty("resource_status"),
-        reason=fields.text_or_empty("resource_status_reason"),
-        at=fields.instant("created_at") or 0.0,
-    )
 
 
 def _snapshot(row: Row, parts: Sequence[Row]) -> HeatSnapshot:

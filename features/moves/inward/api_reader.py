@@ -64,7 +64,10 @@ NO_EXPORT = (
     "Heat exports no stacks (its option enable_stack_abandon, or its policy): hidden parameters have to be "
     "given, and what guests and other clients hold of Heat's addresses and keys is not taken over"
 )
-LOST = "by the API times are whole seconds; trusts, snapshots and replaced resources stay behind"
+LOST = (
+    "by the API times are whole seconds; trusts, snapshots, replaced resources and the properties of events "
+    "stay behind"
+)
 
 
 class HeatRefusal(Exception):

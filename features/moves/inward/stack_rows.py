@@ -16,9 +16,10 @@ from ....ring.hashring import shard_of
 from ....sealing.sealer import BoundSealer
 from ....shapes import Json
 from ....template.residual import sealed
-from ..heat.rows import STACK_TYPE, HeatEvent, HeatResource, HeatStack
-from ..mapping.columns import EVENT, STACK
+from ..heat.rows import HeatResource, HeatStack
+from ..mapping.columns import STACK
 from .built import BuiltStack
+from .event_rows import event_rows
 from .project_software import ProjectSoftware, makes_software
 from .resource_rows import failure_cause
 from .snapshot_rows import SnapshotRows, snapshot_rows
@@ -98,9 +99,9 @@ class TreeParts:
         self.snapshots += snapshots
         self.notes += notes
 
-    def add_events(self, stack: HeatStack) -> None:
-        """Note the events of a stack."""
-        self.events += [_event(item, stack) for item in stack.events]
+    def add_events(self, stack: HeatStack, compiled: Compiled, rows: Mapping[str, Resource]) -> None:
+        """Note the events of a stack; see event_rows."""
+        self.events += event_rows(stack, compiled, rows)
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,3 @@ def stack_row(stack: HeatStack, compiled: Compiled, parent: ParentOf | None, par
         tags=tuple(stack.tags),
         **STACK.to_stoker(stack),
     )
-
-
-def _event(event: HeatEvent, stack: HeatStack) -> Event:
-    event = replace(event, resource_type=event.resource_type or STACK_TYPE)
-    return Event(stack_id=StackId(stack.id), **EVENT.to_stoker(event))

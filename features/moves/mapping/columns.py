@@ -33,7 +33,10 @@ STACK = Columns(
     timeout="timeout_mins",
 )
 RESOURCE = Columns("name", "action", "status", "reason", "created_at", "updated_at")
-EVENT = Columns("uuid", "resource_name", "resource_type", "physical_id", "action", "status", "reason", "at")
+EVENT = Columns(
+    *("uuid", "resource_name", "resource_type", "physical_id", "action", "status", "reason", "at"),
+    "properties",
+)
 # Not the action: an import takes over what a snapshot is, and not what was done with it.
 SNAPSHOT = Columns("name", "status", "reason", "created_at")
 CONFIG = Columns("project_id", "name", "created_at", group="tool")

@@ -206,6 +206,7 @@ class TreeWriter:
                     "physical_resource_id": event.physical_id,
                     "resource_status_reason": event.reason,
                     "resource_type": event.resource_type,
+                    "rsrc_prop_data_id": self._values(event.properties, is_secret=False),
                 },
             )
 

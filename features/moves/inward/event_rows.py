@@ -1,0 +1,55 @@
+"""Events of Heat's as rows of Stoker's; pure.
+
+Heat shows with each event the properties that its resource had.  An event is never opened again as a
+resource's properties are, so none of its values may be a secret, nor one that was a secret at that time.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ....db.ids import StackId
+from ....db.rows import Event, Resource
+from ....engine.context import Compiled
+from ....sealing.redaction import MASK
+from ....shapes import Json
+from ....template.residual import holds_secret, members, quote
+from ..heat.rows import STACK_TYPE, HeatEvent, HeatStack
+from ..mapping.columns import EVENT
+
+
+def event_rows(stack: HeatStack, compiled: Compiled, rows: Mapping[str, Resource]) -> Iterator[Event]:
+    """Yield the events of a stack.
+
+    :param rows: its present resources by name.
+    """
+    has_secrets = _has_secrets(compiled, rows.values())
+    for event in stack.events:
+        if has_secrets:
+            event = _masked(event, rows.get(event.resource_name))
+        event = replace(event, resource_type=event.resource_type or STACK_TYPE)
+        yield Event(stack_id=StackId(stack.id), **EVENT.to_stoker(event))
+
+
+def _has_secrets(compiled: Compiled, rows: Iterable[Resource]) -> bool:
+    """Return whether a secret can have reached a property: a hidden parameter, or a value of a resource."""
+    if holds_secret(compiled.parameters) or any(item.hidden for item in compiled.plan.parameters.values()):
+        return True
+    columns = [[row.properties, row.attributes, row.data, row.reference_id] for row in rows]
+    return holds_secret(columns)
+
+
+def _masked(event: HeatEvent, row: Resource | None) -> HeatEvent:
+    """Return an event of which those properties are shown that its resource has now, and in clear.
+
+    Of any other one nobody knows whether it was a secret at that time.
+
+    :param row: the present resource of this name; None: there is none.
+    """
+    if event.properties is None:
+        return event
+    stored = {} if row is None else members(row.properties)
+    properties: dict[str, Json] = {
+        name: value if name in stored and stored[name] == quote(value) else MASK
+        for name, value in event.properties.items()
+    }
+    return replace(event, properties=properties)
