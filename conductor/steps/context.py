@@ -149,7 +149,7 @@ class RunningStepContext:
         row = self._services.database.read(read)
         if row is None:
             return None
-        return ReferencedResource(row.plugin, self._secrets.open_value(row.data) or {})
+        return ReferencedResource(row.plugin, self._secrets.open_value(row.data) or {}, row.name)
 
     def replacement(self) -> ReplacementView | None:
         """Return the resource that has replaced this one; None: there is none."""

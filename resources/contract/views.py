@@ -89,10 +89,12 @@ class ReferencedResource:
 
     :ivar type: its type after the environment's mapping.
     :ivar data: values that its steps have stored, secrets in clear.
+    :ivar name: its name in the stack.
     """
 
     type: str
     data: JsonMap = field(default_factory=dict)
+    name: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 The property `handle` is the reference of the handle, a URL whose path ends in
 ``/STACK_ID/resources/NAME/signal`` or ``/STACK_ID/resources/NAME/signal/ROW``; NAME is the handle's name in
-the same stack.
+the same stack.  That of an imported handle is its physical id.
 """
 
 import json
@@ -92,7 +92,10 @@ class WaitCondition(ResourceType):
 
         :raises PermanentError: there is a signal of failure, or the wait timed out.
         """
-        handle = context.sibling(_handle_name(target.properties[self.names["handle"]], target.stack.id))
+        reference = target.properties[self.names["handle"]]
+        imported = None if "/" in reference else context.referenced(reference)
+        name = _handle_name(reference, target.stack.id) if imported is None else imported.name
+        handle = context.sibling(name)
         signals = received(handle.metadata)
         count = target.properties[self.names["count"]]
         if any(signal.status == FAILURE for signal in signals):

@@ -1,7 +1,8 @@
 """Handles that take signals for wait conditions.
 
-A handle's reference (the value of get_resource) is the URL to which signals are posted; a wait condition
-finds its handle by it, see wait_conditions.py.
+A handle's reference (the value of get_resource) is the URL to which signals are posted, and that of an
+imported `OS::Heat::WaitConditionHandle` its physical id, as before; a wait condition finds its handle by it,
+see wait_conditions.py.
 """
 
 import json
@@ -24,6 +25,8 @@ TRANSPORTS = ("CFN_SIGNAL", "TEMP_URL_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL", "ZAQA
 
 ATTRIBUTES = "attributes"
 """Key of the data of a handle that was imported: its attributes as its clients know them."""
+REFERENCE = "reference"
+"""Key of the data of a handle that was imported: its reference, which others of its stack may have."""
 
 
 class _Handle(ResourceType):
@@ -95,8 +98,8 @@ class WaitConditionHandle(_Handle):
             )
 
     def reference_id(self, target: ResourceView) -> Json:
-        """Return the endpoint, which is useless without the token."""
-        return target.data.get("endpoint", target.name)
+        """Return the endpoint, which is useless without the token; an imported one keeps what it had."""
+        return target.data.get(REFERENCE) or target.data.get("endpoint", target.name)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
         """Return the attributes that the transport needs; those of an imported handle stay as they were."""

@@ -687,3 +687,31 @@ def test_an_event_shows_no_property_that_is_a_secret_or_may_have_been_one(instal
     shown = properties_of_event(installation, stack_id)
     assert shown == {"value": "******", "type": "string", "gone": "******"}
     assert "secret" not in installation.text().replace("the secret", "")
+
+
+def test_a_handle_and_its_condition_keep_the_reference_that_heat_has(installation: Installation) -> None:
+    condition = {"handle": {"get_resource": "h"}, "timeout": 60}
+    stack_id = installation.heat.stack(
+        "wait",
+        template(
+            {
+                "h": {"type": "OS::Heat::WaitConditionHandle"},
+                "w": {"type": "OS::Heat::WaitCondition", "properties": condition},
+            }
+        ),
+        [
+            HeatRow(
+                "h",
+                "user-of-h",
+                {"signal_transport": "TOKEN_SIGNAL"},
+                data={"token": "t", "endpoint": "http://heat/h/signal", "user_id": "user-of-h"},
+                columns={"metadata": {"a": {"status": "SUCCESS", "reason": "r", "data": "d"}}},
+            ),
+            HeatRow("w", "wait-w-1", {"handle": "user-of-h", "timeout": 60}),
+        ],
+    )
+    assert only(installation.run()).differences == []
+    rows = installation.rows(stack_id)
+    assert rows["h"].reference_id == "user-of-h"
+    assert rows["w"].properties == {"handle": "user-of-h", "timeout": 60}
+    assert (rows["w"].data or {})["signals"] == '{"a": "d"}'

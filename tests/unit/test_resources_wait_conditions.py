@@ -4,7 +4,7 @@ import json
 
 import pytest
 from harness.fake_context import STACK, START, FakeContext, after, run, target_of
-from stoker.resources.contract.views import Sibling
+from stoker.resources.contract.views import ReferencedResource, Sibling
 from stoker.resources.errors import NotSupported, PermanentError, PropertyError, SignalError
 from stoker.resources.heat.random_string import RandomString
 from stoker.resources.heat.wait_conditions import AwsWaitCondition, WaitCondition
@@ -348,3 +348,18 @@ def test_an_adopted_handle_is_signalled_at_its_new_stack():
         "token": presigned.signature,
         "url": presigned.url,
     }
+
+
+def test_a_condition_finds_an_imported_handle_by_its_physical_id():
+    scene = Scene()
+    scene.condition.properties["handle"] = "5f0c"
+    scene.context.referred["5f0c"] = ReferencedResource("OS::Heat::WaitConditionHandle", {}, "my handle")
+    assert isinstance(scene.begin(), Park)
+    scene.signal({"id": "a"})
+    assert isinstance(scene.begin(), Done)
+
+
+def test_an_imported_handle_keeps_its_reference():
+    plugin = WaitConditionHandle()
+    imported = target_of(plugin, name="h", data={"endpoint": "http://e", "reference": "5f0c"})
+    assert plugin.reference_id(imported) == "5f0c"

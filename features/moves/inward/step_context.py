@@ -148,7 +148,7 @@ class ReadContext:
         """Return another resource of the stack; None: there is none with this physical id."""
         for row in self._rows.values():
             if row.physical_id == physical_id:
-                return ReferencedResource(row.plugin, self._secrets.open_value(row.data) or {})
+                return ReferencedResource(row.plugin, self._secrets.open_value(row.data) or {}, row.name)
         return None
 
     def sibling(self, name: str) -> Sibling:

@@ -7,13 +7,13 @@ resources and outputs refer to.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ....engine.signal_urls import SignalAddresses
 from ....resources.contract.views import ResourceView
 from ....resources.guests import COLLECT_CONFIG
 from ....resources.heat.received import received
-from ....resources.heat.wait_handles import ATTRIBUTES
+from ....resources.heat.wait_handles import ATTRIBUTES, REFERENCE
 from ....resources.imported import EXECUTIONS_BEFORE, IMPORTED, IMPORTED_PORTS
 from ....resources.plugin import ResourceType
 from ....shapes import Json, JsonMap
@@ -104,7 +104,9 @@ def type_data(
     """
     type_name = target.type
     if type_name == HEAT_HANDLE:
-        return _heat_handle(resource, target, near)
+        imported = _heat_handle(resource, target, near)
+        reference = {REFERENCE: resource.physical_id} if resource.physical_id else {}
+        return replace(imported, data={**imported.data, **reference})
     if type_name in AWS_HANDLES:
         url = _signed(resource, target, near, WAIT_CONDITION)
         return TypeData({"url": url}, secrets=[url])
