@@ -6,7 +6,7 @@ document has.  So no value is used before its type is known, and a wrong one is 
 
 import math
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ....shapes import Json, JsonMap
 
@@ -26,6 +26,7 @@ class NoJson:
 
 NO_JSON = NoJson()
 T = typing.TypeVar("T")
+Row = typing.TypeVar("Row")
 
 
 class HeatFields:
@@ -174,6 +175,20 @@ class HeatFields:
         if value is not None and not isinstance(value, kind):
             raise self.damaged(name, state)
         return value
+
+
+def sound(rows: Iterable[Row], read: Callable[[Row], T], notes: list[str]) -> list[T]:
+    """Return what can be read of rows.
+
+    :param notes: gets a line for each row that stays behind, because it is damaged.
+    """
+    items = []
+    for row in rows:
+        try:
+            items.append(read(row))
+        except Damaged as error:
+            notes.append(f"{error}: it stays")
+    return items
 
 
 def numbers(fields: HeatFields, name: str) -> list[int]:

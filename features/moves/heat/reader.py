@@ -9,17 +9,17 @@ from sqlalchemy.engine import Connection, Engine
 from . import tables
 from .border import within
 from .cipher import HeatCipher, WrongKey
-from .fields import Damaged
+from .fields import Damaged, sound
 from .rows import HeatConfig, HeatDeployment, HeatTree, Refused
-from .selection import RootStack, Selection, names_in, resolved
-from .tree_reader import DEEPEST, IDS, Row, TreeReader, config_of, deployment_of, root_alone, rows_of
+from .selection import Selection
+from .stored_roots import RootColumns, resolve_stored
+from .tree_reader import DEEPEST, IDS, TreeReader, config_of, deployment_of, root_alone, rows_of
 
 PAGE = 100
 """Trees that are read together."""
 TRIED = 10
 """Encrypted values by which a key is checked."""
 T = typing.TypeVar("T")
-Item = typing.TypeVar("Item", HeatConfig, HeatDeployment)
 REVISION = sa.table("alembic_version", sa.column("version_num"))
 """The table that names the revision of the schema."""
 
@@ -111,23 +111,17 @@ class HeatDatabase:
 
         :raises WrongSelection: what is named does not exist, or is not only one.
         """
-        s = tables.stack
-        c = tables.software_config
-        names = list(names_in(selection))
-        columns = (s.c.id, s.c.name, s.c.tenant, s.c.deleted_at.is_not(None))
-        named = sa.select(*columns).where(
-            sa.or_(s.c.id.in_(names), s.c.name.in_(names)), *_living_or_not(selection.projects)
+        s = tables.stack.c
+        columns = RootColumns(
+            id=s.id,
+            name=s.name,
+            project_id=s.tenant,
+            deleted_at=s.deleted_at,
+            projects=[s.tenant, tables.software_config.c.tenant],
+            conditions=_living_or_not(selection.projects),
         )
         with self._engine.connect() as conn:
-            roots = [RootStack(*row) for row in conn.execute(named.order_by(s.c.id))] if names else []
-            projects = {
-                project
-                for column in (s.c.tenant, c.c.tenant)
-                for project in conn.execute(
-                    sa.select(column).where(column.in_(list(selection.projects))).distinct()
-                ).scalars()
-            }
-        return resolved(selection, roots, projects)
+            return resolve_stored(conn, selection, columns)
 
     def count(self, selection: Selection) -> int:
         """Return the number of root stacks of a selection."""
@@ -216,19 +210,9 @@ class HeatDatabase:
                     break
                 last = rows[-1]["id"]
                 if table is c:
-                    yield self._sound(rows, config_of), []
+                    yield sound(rows, config_of, self._notes), []
                 else:
-                    yield [], self._sound(rows, deployment_of)
-
-    def _sound(self, rows: Iterable[Row], read: Callable[[Row], Item]) -> list[Item]:
-        """Return the things that can be read; the others are noted."""
-        items = []
-        for row in rows:
-            try:
-                items.append(read(row))
-            except Damaged as error:
-                self._notes.append(f"{error}: it stays")
-        return items
+                    yield [], sound(rows, deployment_of, self._notes)
 
     def claim(self, stack_ids: Sequence[str], engine_id: str, now: float) -> None:
         """Lock living root stacks for an engine that does not exist, and hide their trees as deleted ones.

@@ -5,7 +5,6 @@ the other answers keep back: values of hidden parameters, and the data that type
 it where its option ``enable_stack_abandon`` is set, and its policy allows it.  It deletes nothing.
 """
 
-import typing
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from ....resources.list_pages import EndlessList, ListReader
 from ....shapes import Json, JsonMap
 from ....template.budget import json_size
 from ..heat.border import within
-from ..heat.fields import Damaged, check_sections, texts_by_name
+from ..heat.fields import check_sections, sound, texts_by_name
 from ..heat.rows import (
     HeatConfig,
     HeatDeployment,
@@ -57,7 +56,6 @@ LISTED = 100
 DEEPEST = 50
 MOST_STACKS = 10_000
 """Stacks of one tree."""
-Item = typing.TypeVar("Item")
 _AMBIGUOUS = ("UPDATE", "ROLLBACK", "RESTORE")
 """Actions after whose failure resources may have an older definition than the template's."""
 NO_EXPORT = (
@@ -200,8 +198,8 @@ class HeatApi:
             # An operator gets those of all projects, which Heat does not name: their configs tell them apart.
             configs = set(self._all_config_ids())
             own = [item for item in answers if item.get("config_id") in configs]
-            sound = self._sound(lambda item: deployment_of(item, self.project_id), own)
-            self._deployments = {item.id: item for item in sound}
+            read = sound(own, lambda item: deployment_of(item, self.project_id), self._damaged)
+            self._deployments = {item.id: item for item in read}
         return self._deployments
 
     def _all_config_ids(self) -> Sequence[str]:
@@ -213,17 +211,7 @@ class HeatApi:
 
     def _configs(self, ids: Iterable[str]) -> list[HeatConfig]:
         answers = [self._get(f"/software_configs/{key}").get("software_config") for key in ids]
-        return self._sound(lambda answer: config_of(answer, self.project_id), answers)
-
-    def _sound(self, read: Callable[[JsonMap], Item], answers: Iterable[JsonMap]) -> list[Item]:
-        """Return the things that can be read; the others are noted."""
-        items = []
-        for answer in answers:
-            try:
-                items.append(read(answer))
-            except Damaged as error:
-                self._damaged.append(f"{error}: it stays")
-        return items
+        return sound(answers, lambda answer: config_of(answer, self.project_id), self._damaged)
 
     # -- trees ---------------------------------------------------------------------------------------
 

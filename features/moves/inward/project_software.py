@@ -61,8 +61,8 @@ class ProjectSoftware:
 
     def has(self, resource: HeatResource, plugin: ResourceType) -> bool:
         """Return whether the thing that a resource names is the project's, and no other resource has it."""
-        thing = self.config(resource, plugin) or self.deployment(resource, plugin)
-        return thing is not None and thing.id not in self._owners
+        item = self.config(resource, plugin) or self.deployment(resource, plugin)
+        return item is not None and item.id not in self._owners
 
     def take(self, resource: HeatResource, plugin: ResourceType, row: Resource, secrets: Secret) -> None:
         """Note whose the thing of a resource is; the config of a deployment was made for this one.
@@ -72,9 +72,9 @@ class ProjectSoftware:
         owner = SoftwareOwner(row, secrets)
         config = self.config(resource, plugin)
         deployment = self.deployment(resource, plugin)
-        for thing in (config, deployment):
-            if thing is not None:
-                self._owners[thing.id] = owner
+        for item in (config, deployment):
+            if item is not None:
+                self._owners[item.id] = owner
         if deployment is not None:
             self._derived[deployment.config_id] = owner
         if config is not None and holds_secret(row.properties):

@@ -35,9 +35,9 @@ class SoftwareWriter:
         :raises Refused: Heat has a row with such an id of another project.
         """
         for config in configs:
-            self._put(tables.software_config, config.id, _config_columns(config))
+            self._put(tables.software_config, config.id, _columns(config))
         for deployment in deployments:
-            self._put(tables.software_deployment, deployment.id, _deployment_columns(deployment))
+            self._put(tables.software_deployment, deployment.id, _columns(deployment))
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove configs and deployments of resources that Stoker has deleted, and the deployments' configs.
@@ -111,24 +111,11 @@ def _makes_software(type_name: str, registry: ResourceRegistry) -> bool:
         return False
 
 
-def _config_columns(config: HeatConfig) -> Columns:
-    return {
-        "name": config.name,
-        "group": config.group,
-        "config": config.config,
-        "created_at": config.created_at,
-    }
+def _columns(item: HeatConfig | HeatDeployment) -> Columns:
+    """Return the columns of a row but its id and its project."""
+    values = {name: value for name, value in vars(item).items() if name not in ("id", "project_id")}
+    return {_RENAMED.get(name, name): value for name, value in values.items()}
 
 
-def _deployment_columns(deployment: HeatDeployment) -> Columns:
-    return {
-        "config_id": deployment.config_id,
-        "server_id": deployment.server_id,
-        "input_values": deployment.input_values,
-        "output_values": deployment.output_values,
-        "action": deployment.action,
-        "status": deployment.status,
-        "status_reason": deployment.reason,
-        "created_at": deployment.created_at,
-        "updated_at": deployment.updated_at,
-    }
+_RENAMED = {"reason": "status_reason"}
+"""Columns of Heat's tables that are called otherwise than the values of its rows."""

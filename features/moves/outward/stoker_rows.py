@@ -16,7 +16,8 @@ from ....db.schema import tables
 from ....db.software import StoredConfig, StoredDeployment
 from ....db.states import FINAL
 from ....shapes import Json
-from ..heat.selection import RootStack, Selection, names_in, resolved
+from ..heat.selection import Selection
+from ..heat.stored_roots import RootColumns, resolve_stored
 
 PAGE = 100
 """Root stacks whose ids are read together."""
@@ -133,21 +134,16 @@ def _roots(selection: Selection) -> list[sa.ColumnElement[bool]]:
 
 
 def _resolved(conn: Connection, selection: Selection) -> Selection:
-    s = tables.stack
-    c = tables.software_config
-    names = list(names_in(selection))
-    query = sa.select(s.c.id, s.c.name, s.c.project_id, s.c.deleted_at.is_not(None)).where(
-        sa.or_(s.c.id.in_(names), s.c.name.in_(names)), *_roots(replace(selection, stacks=()))
+    s = tables.stack.c
+    columns = RootColumns(
+        id=s.id,
+        name=s.name,
+        project_id=s.project_id,
+        deleted_at=s.deleted_at,
+        projects=[s.project_id, tables.software_config.c.project_id],
+        conditions=_roots(replace(selection, stacks=())),
     )
-    roots = [RootStack(*row) for row in conn.execute(query.order_by(s.c.id))] if names else []
-    projects = {
-        project
-        for column in (s.c.project_id, c.c.project_id)
-        for project in conn.execute(
-            sa.select(column).where(column.in_(list(selection.projects))).distinct()
-        ).scalars()
-    }
-    return resolved(selection, roots, projects)
+    return resolve_stored(conn, selection, columns)
 
 
 def _tree(conn: Connection, root_id: StackId) -> StokerTree:
