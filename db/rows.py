@@ -183,10 +183,27 @@ class Resource:
 
     @property
     def is_untouched(self) -> bool:
-        """Return whether no action has begun on the resource; a check of it says so and touches nothing."""
+        """Return whether no action has begun on the resource.
+
+        A check of it touches nothing and counts as cancelled.  A creation that has failed may have made
+        something, also where nothing of it is stored.
+        """
         return self.action == "INIT" or (
-            self.action == "CHECK" and self.properties is None and self.physical_id is None
+            self.action == "CHECK"
+            and self.was_cancelled
+            and self.properties is None
+            and self.physical_id is None
         )
+
+    @property
+    def failed_action(self) -> str:
+        """Return the action that has left the resource as it is; the check of a failed creation did nothing.
+
+        A reference is stored when the creation is complete, or whatever completes it later.
+        """
+        is_check = self.action == "CHECK" and self.status == Status.FAILED
+        is_unmade = is_check and self.reference_id is None and not self.is_untouched
+        return "CREATE" if is_unmade else self.action
 
     @property
     def is_there(self) -> bool:
@@ -195,7 +212,8 @@ class Resource:
         A resource that was being deleted does not count: a cancelled deletion may yet take place, so only a
         replacement repairs it.
         """
-        unmade = self.is_untouched or (self.action in ("CREATE", "ADOPT") and self.status == Status.FAILED)
+        failed = self.failed_action in ("CREATE", "ADOPT") and self.status == Status.FAILED
+        unmade = self.is_untouched or failed
         return not unmade and self.action != "DELETE"
 
     @property

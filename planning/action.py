@@ -56,16 +56,22 @@ def plan_action(
 def _failed(plan: Plan, missing: Sequence[Resource], running: Collection[ResourceId], now: float) -> Plan:
     """Return the plan of a check that fails however its tasks end: resources were never created.
 
-    As in Heat, those that were not even begun are marked.
+    As in Heat, these resources are marked: nothing happens to them, so where nothing had begun the check
+    counts as cancelled.
     """
     cause = FailureCause("the resource does not exist", path=f"resources.{min(row.name for row in missing)}")
     failed = replace(plan.traversal, failure=cause.reason("CHECK"), failure_cause=cause)
     mark = {"action": "CHECK", "status": Status.FAILED, "updated_at": now}
-    changes = {
-        row.id: {**mark, "reason": f"Can not check {row.name}, resource not created yet."}
-        for row in missing
-        if row.is_untouched and row.id not in running and row.physical_id is None and not row.data
-    }
+    changes = {}
+    for row in missing:
+        if row.id in running:
+            continue
+        if row.is_untouched and row.physical_id is None and not row.data:
+            reason = f"Can not check {row.name}, resource not created yet."
+            changes[row.id] = {**mark, "cancelled": True, "reason": reason}
+        elif row.action == "CREATE":
+            reason = f"Can not check {row.name}, its creation failed: {row.reason}"
+            changes[row.id] = {**mark, "reason": reason}
     return replace(plan, traversal=failed, changes=changes)
 
 

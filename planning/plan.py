@@ -493,7 +493,8 @@ def delete_job(
     """
     stored = TaskDefinition.from_json(row.definition)
     # There may be nothing to copy of a resource whose creation failed.
-    is_copied = stored.deletion_policy == "Snapshot" and (row.action, row.status) != ("CREATE", Status.FAILED)
+    is_made = (row.failed_action, row.status) != ("CREATE", Status.FAILED)
+    is_copied = stored.deletion_policy == "Snapshot" and is_made
     definition = TaskDefinition(
         retain=stored.deletion_policy == "Retain", deletion_policy="Snapshot" if is_copied else "Delete"
     ).to_json()

@@ -244,7 +244,7 @@ class UpdatePreview:
             return ChangeKind.UNCHANGED, ""  # An update leaves it alone.
         plugin = self._registry.get(row.plugin)
         if row.status == Status.FAILED:
-            if not survives_failure(plugin, action=row.action, unhealthy=row.unhealthy):
+            if not survives_failure(plugin, action=row.failed_action, unhealthy=row.unhealthy):
                 return ChangeKind.REPLACED, ""
             return ChangeKind.UPDATED, f"may be replaced: depends on what its failed {row.action} has left"
         return self._judged(plugin, row, definition)

@@ -93,7 +93,7 @@ class RegisteredTypeFacts:
             return False
         if type(plugin).prepare_for_replace is not ResourceType.prepare_for_replace:
             return True
-        survives = survives_failure(plugin, action=row.action, unhealthy=row.unhealthy)
+        survives = survives_failure(plugin, action=row.failed_action, unhealthy=row.unhealthy)
         return row.status == Status.FAILED and survives
 
     def observable(self, row: Resource) -> bool:

@@ -3,6 +3,7 @@
 import pathlib
 
 import pytest
+from simulation.cloud import CloudObject
 from simulation.helpers import created, ended, history, on, rows, template, updated
 from simulation.world import World
 from stoker.db import events, resources
@@ -70,10 +71,32 @@ def test_what_was_never_made_is_left_for_an_update(world: World) -> None:
         "Resource CHECK failed: ResourceFailure: resources.b: the resource does not exist",
     )
     states = {name: (row.action, row.status) for name, row in rows(world, stack).items()}
-    assert states == {"a": ("CHECK", "COMPLETE"), "b": ("CREATE", "FAILED")}
+    assert states == {"a": ("CHECK", "COMPLETE"), "b": ("CHECK", "FAILED")}
+    assert rows(world, stack)["b"].reason.startswith("Can not check b, its creation failed: ")
+    assert ("b", "CHECK", "FAILED") in history(world, stack)
+    assert act(world, stack, TaskKind.CHECK).status == Status.FAILED
     updated(world, stack, template(a={}, b={}))
     assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
     assert len(world.cloud.objects) == 2
+
+
+@pytest.mark.parametrize("ends", ["update", "delete"])
+def test_a_check_hides_no_thing_that_a_failed_creation_has_left(world: World, ends: str) -> None:
+    """Nothing of it is stored but the key, by which it is found in the cloud."""
+    stack = world.create("s", template(b={"fail": True}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    row = rows(world, stack)["b"]
+    assert (row.properties, row.physical_id) == (None, None)
+    world.cloud.physical_ids[str(row.key)] = "lost"
+    world.cloud.objects["lost"] = CloudObject(stack.id, "b", str(row.key), (), "")
+    act(world, stack, TaskKind.CHECK)
+    if ends == "update":
+        updated(world, stack, template(b={}))
+        assert "lost" not in world.cloud.objects
+    else:
+        world.operations.delete(world.stack(stack.id))
+        assert world.settle(lambda: ended(world, stack), within=60)
+        assert world.cloud.objects == {}
 
 
 def test_a_check_marks_what_was_never_begun_and_the_next_update_makes_it(world: World) -> None:

@@ -129,7 +129,8 @@ class UpdateStep(TaskStep):
         if self.plugin.replaced_when_check_failed or not repairable(self.plugin):
             return False
         resource = self.claim.resource
-        is_left = resource.action == "CHECK" or (resource.action == "UPDATE" and not self._names)
+        action = resource.failed_action
+        is_left = action == "CHECK" or (action == "UPDATE" and not self._names)
         return is_left and resource.status != Status.COMPLETE and not resource.unhealthy
 
     @property
@@ -192,7 +193,9 @@ class UpdateStep(TaskStep):
         if not is_same_type(self.claim):
             return UpdateDecision.REPLACE
         if resource.status == Status.FAILED:
-            survives = survives_failure(self.plugin, action=resource.action, unhealthy=resource.unhealthy)
+            survives = survives_failure(
+                self.plugin, action=resource.failed_action, unhealthy=resource.unhealthy
+            )
             if not survives or self.plugin.needs_replace_failed(self.target, self.context):
                 return UpdateDecision.REPLACE
         redefined = not same_goal(resource.definition, self.claim.task.definition)
