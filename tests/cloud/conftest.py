@@ -23,6 +23,7 @@ LONG = (
     "test_cloudformation_types",
     "test_drift",
     "test_elastic_load_balancer",
+    "test_kept_things",
     "test_late_answers",
     "test_neutron_small",
     "test_neutron_updates",

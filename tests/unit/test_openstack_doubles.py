@@ -540,3 +540,43 @@ def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService)
     scripted.answers[f"GET /volumes/{volume}"] = Answer(200, {"volume": states["used"]})
     moved = dataclasses.replace(target, data=attaching.data)
     assert isinstance(plugin.check_update_complete(moved, attaching.progress, context), Done)
+
+
+def test_a_port_releases_its_floating_ip_and_takes_it_back(scripted: ScriptedService) -> None:
+    """The service frees no address of a port that a floating IP leads to."""
+    context = ScriptedContext(scripted)
+    port, address = "9c6d1f7e-0000-4000-8000-000000000001", "10.0.0.3"
+    floating = {"id": "f", "port_id": port, "fixed_ip_address": address}
+    tag = f"stoker-{port}-{address}"
+    refused = Answer(400, {"NeutronError": {"message": "associated to a floating ip"}})
+    scripted.answers[f"PUT /ports/{port}"] = refused
+    scripted.answers[f"GET /floatingips?port_id={port}"] = Answer(200, {"floatingips": [floating]})
+    scripted.answers[f"PUT /floatingips/f/tags/{tag}"] = Answer(200)
+    scripted.answers["PUT /floatingips/f"] = Answer(200, {"floatingip": floating})
+    fixed = [{"subnet_id": "s", "ip_address": address}]
+    target = target_of(PORT, {"network": "n"}, physical_id=port, data={REMOTE: {"fixed_ips": fixed}})
+    with pytest.raises(PermanentError, match="associated to a floating ip"):  # Scripted: it stays refused.
+        PORT.prepare_for_replace(target, context)
+    changes = [request for request in scripted.requests if not request.startswith("GET")]
+    assert changes == [
+        f"PUT /ports/{port}",
+        f"PUT /floatingips/f/tags/{tag}",
+        "PUT /floatingips/f",
+        f"PUT /ports/{port}",
+    ]
+
+    for holder, bodies in (("made", [None]), (None, [port]), ("somebody's", [])):
+        scripted.requests.clear()
+        scripted.sent.clear()
+        scripted.answers[f"PUT /ports/{port}"] = Answer(200, {"port": {}})
+        scripted.answers["PUT /ports/made"] = Answer(200, {"port": {}})
+        scripted.answers["GET /ports"] = Answer(200, {"ports": []})
+        released = {**floating, "port_id": holder}
+        scripted.answers["GET /floatingips"] = Answer(200, {"floatingips": [released]})
+        scripted.answers[f"DELETE /floatingips/f/tags/{tag}"] = Answer(204)
+        context.replaced_by = ReplacementView(target.type, "new key", "made")
+        PORT.restore_after_replace(target, context)
+        pairs = zip(scripted.requests, scripted.sent, strict=True)
+        sent = [body["floatingip"]["port_id"] for request, body in pairs if request == "PUT /floatingips/f"]
+        assert sent == bodies
+        assert scripted.requests[-1] == f"DELETE /floatingips/f/tags/{tag}"

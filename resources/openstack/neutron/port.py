@@ -7,7 +7,7 @@ from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
 from ...contract.context import StepContext
 from ...contract.views import ResourceView
-from ...errors import PropertyError
+from ...errors import PermanentError, PropertyError
 from ...implied import ImpliedDependency
 from ...schema import WITHOUT_EFFECT, Attribute, Property
 from ..bodies import NamedRemote
@@ -16,6 +16,7 @@ from ..marks import mark_of
 from ..names import resolve
 from ..service import Conflict, RemoteNotFound, in_use, objects_of
 from .base import BUILT, NeutronType
+from .released_addresses import ReleasedAddresses
 from .schema import EXTRA_PROPERTIES, HIDDEN, NETWORK, SHOWN, TAGS
 
 SUBNET = Custom(check_name="neutron.subnet")
@@ -162,20 +163,40 @@ class Port(NeutronType):
     def prepare_for_replace(self, target: ResourceView, context: StepContext) -> None:
         """Release the addresses, also those of lost creations: the replacement may ask for the same."""
         self._delete_lost(target, context)
-        if target.physical_id is not None:
+        if target.physical_id is None:
+            return
+        try:
+            self._set_addresses(target.physical_id, [], context)
+        except PermanentError:
+            if not self._floating_ips(target, context).release():
+                raise
             self._set_addresses(target.physical_id, [], context)
 
     def restore_after_replace(self, target: ResourceView, context: StepContext) -> None:
-        """Take the addresses back, also where the replacement has them now."""
-        addresses = (target.data.get(REMOTE) or {}).get("fixed_ips") or []
+        """Take the addresses and floating IPs back, also where the replacement has them now."""
+        addresses = _addresses(target)
         if target.physical_id is None or not addresses:
             return
         replacement = context.replacement()
+        floating_ips = self._floating_ips(target, context)
         if replacement is not None and replacement.type == target.type:
             port_ids = [replacement.physical_id] if replacement.physical_id else []
-            for port in {*port_ids, *self._marked(mark_of(replacement.key), context)}:
+            ports = {*port_ids, *self._marked(mark_of(replacement.key), context)}
+            floating_ips.take_from(ports)
+            for port in ports:
                 self._set_addresses(port, [], context)
         self._set_addresses(target.physical_id, addresses, context)
+        floating_ips.give_to(target.physical_id)
+
+    def before_delete(self, target: ResourceView, context: StepContext) -> None:
+        """Give a replacement the floating IPs that no other resource has given it."""
+        replacement = context.replacement()
+        if replacement is not None and replacement.type == target.type and replacement.physical_id:
+            self._floating_ips(target, context).give_to(replacement.physical_id)
+
+    def _floating_ips(self, target: ResourceView, context: StepContext) -> ReleasedAddresses:
+        addresses = [str(item["ip_address"]) for item in _addresses(target) if "ip_address" in item]
+        return ReleasedAddresses(self.service_for(context), self.id_of(target), addresses)
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the data of now, with its network and subnets."""
@@ -217,6 +238,11 @@ class Port(NeutronType):
         if "allowed_address_pairs" in names and (changed is not None or pairs is not None):
             body["allowed_address_pairs"] = [_without_empty(pair) for pair in pairs or ()]
         return body
+
+
+def _addresses(target: ResourceView) -> list[JsonMap]:
+    """Return the port's addresses, each with its subnet, as they were after its last action."""
+    return (target.data.get(REMOTE) or {}).get("fixed_ips") or []
 
 
 def _fixed_ip(item: JsonMap, context: StepContext) -> dict[str, Json]:
