@@ -54,11 +54,11 @@ class FloatingIPPortForward(PartType, ComparedType, NeutronType):
             constraints=(Custom(check_name="neutron.port"),),
         ),
         "internal_port_number": Property(
-            "integer", "Internal TCP or UDP port number.", update_allowed=True, constraints=(NUMBER,)
+            "integer", "Internal port number of the protocol.", update_allowed=True, constraints=(NUMBER,)
         ),
         "external_port": Property(
             "integer",
-            "External TCP or UDP port number on the floating IP.",
+            "External port number of the protocol, on the floating IP.",
             required=True,
             update_allowed=True,
             constraints=(NUMBER,),
