@@ -13,12 +13,11 @@ from ...db.queries import inspections
 from ...db.queries.inspections import FailedResource, Waiting
 from ...db.rows import Stack
 from ...db.states import Status, TaskState
+from .advice import advise
 from .discretion import Aliases, for_users, general_for_users, waiting_without_hosts, without_hosts
 from .fleet import ConductorFleet, Reason, health_problems, when
 from .tasks import LATE, DiagnosisContext, Finding, explain
 
-CONTINUED_BY_UPDATE = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
-"""Actions after whose failure an update continues the stack."""
 FAILED_SHOWN = 5
 LONGEST = 50
 """Steps searched for the one in a call for longest, on each conductor without a free thread."""
@@ -95,7 +94,9 @@ def of_stack(stack: Stack, waiting: Waiting, owner: str | None, fleet: Conductor
             return [Reason("rollback", why, "nothing: no conductor is alive", None, fleet.revive())]
         return [Reason("rollback", why, f"{owner} starts it", stack.rollback_at + 1.0, ())]
     if stack.status == Status.FAILED:
-        return [Reason("failed", stack.reason, "nothing: it has ended", None, (command_to_continue(stack),))]
+        advice = advise(stack)
+        wait = f"nothing: {advice.first}" if advice.first else "nothing: it has ended"
+        return [Reason("failed", stack.reason, wait, None, (advice.command_for(stack),))]
     if stack.status != Status.IN_PROGRESS:
         return [Reason("complete", stack.reason, "nothing: it has ended", None, ())]
     reasons: list[Reason] = []
@@ -114,11 +115,8 @@ def of_stack(stack: Stack, waiting: Waiting, owner: str | None, fleet: Conductor
 
 
 def command_to_continue(stack: Stack) -> str:
-    """Return the command that continues a failed stack."""
-    if stack.action in CONTINUED_BY_UPDATE:
-        return f"openstack stack update --existing {stack.id}"
-    verb = "snapshot create" if stack.action == "SNAPSHOT" else stack.action.lower()
-    return f"openstack stack {verb} {stack.id}"
+    """Return the command that helps a failed stack."""
+    return advise(stack).command_for(stack)
 
 
 def as_lines(report: StackReport, fleet: ConductorFleet) -> Iterator[str]:

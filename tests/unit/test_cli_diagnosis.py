@@ -8,7 +8,7 @@ from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId, WaitsOn
 from stoker.db.queries.guests import AwaitedGuest
 from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
-from stoker.db.rows import Stack
+from stoker.db.rows import FailureCause, Stack
 from stoker.db.states import Standing, Status, TaskKind, TaskState
 from stoker.engine.diagnosis.fleet import ConductorFleet, Reason, health_problems
 from stoker.engine.diagnosis.report import StackReport, as_json, as_lines, of_stack
@@ -324,6 +324,11 @@ def test_a_stack_that_has_ended_is_told_with_the_clients_command() -> None:
     assert (failed.why, failed.commands) == ("no quota", ("openstack stack update --existing S",))
     assert whole(status=Status.FAILED, action="DELETE").commands == ("openstack stack delete S",)
     assert whole(status=Status.FAILED, action="SUSPEND").commands == ("openstack stack suspend S",)
+    assert whole(status=Status.FAILED, action="CHECK").commands == (
+        "openstack stack update --existing --converge S",
+    )
+    quota = whole(status=Status.FAILED, failure_cause=FailureCause("over the quota: 2 of 2"))
+    assert quota.next == "nothing: the project's quota has to be raised, or something deleted"
     assert whole(status=Status.COMPLETE).commands == ()
     assert whole(deleted_at=NOW).cause == "deleted"
     assert whole(status=Status.FAILED, rollback_at=NOW).next == "two starts it"
