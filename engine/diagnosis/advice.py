@@ -21,7 +21,7 @@ AGAIN = "openstack stack {verb} {stack}"
 class Advice:
     """Help for a stack that has failed for a certain cause.
 
-    :ivar cause: name of the cause, which clients may compare.
+    :ivar cause: name of the cause; tests bring it about.
     :ivar actions: the failed actions of stacks for which it holds.
     :ivar kinds: pattern of the kind of the failure; it matches the whole.
     :ivar messages: pattern that the text of the failure has somewhere.
@@ -58,7 +58,7 @@ ADVICE = (
         messages="over the quota",
         first="the project's quota has to be raised, or something deleted",
     ),
-    # The service does not know the id that a resource has: only a check of each resource finds which are gone.
+    # The service does not know an id that a resource has: only a check of each finds those that are gone.
     Advice("gone", CONTINUED_BY_UPDATE, HEAL, kinds="NotFound"),
     Advice(
         "goal",
