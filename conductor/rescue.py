@@ -271,7 +271,7 @@ def _results(groups: _Sorted) -> Iterator[tuple[Unfinished, str]]:
     for task in groups.abandoned:
         yield task, "removed now, because its conductor is gone"
     for task in groups.buried:
-        yield task, "its conductor is gone: nobody is asked any more"
+        yield task, "its conductor is gone: no more requests to stop are sent"
 
 
 def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskId], ReadyTasks]:

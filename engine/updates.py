@@ -102,7 +102,7 @@ class Updates:
             )
         why = f"{stack.action} cancelled by {by}" if by else CANCELLED
         if not (self.roll_back(stack, why) if rollback else self._cancel(stack, why)):
-            raise Changing(f"Stack {stack.name} was changed by somebody else meanwhile")
+            raise Changing(f"Stack {stack.name} was changed by another request meanwhile")
 
     # -- inside ------------------------------------------------------------------------------------
 

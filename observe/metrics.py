@@ -51,7 +51,7 @@ METHODS = _each("run_tasks", "cancel", "stop_tasks", "look_now", "activity")
 HINTS_SENT = Metric(
     "stoker_hints_sent_total",
     COUNTER,
-    "Messages that the broker took: run_tasks says where work is, cancel and stop_tasks ask to stop it.",
+    "Messages that the broker has accepted: run_tasks announces work, cancel and stop_tasks request its end.",
     BOTH,
     ("method",),
     METHODS,
@@ -74,7 +74,7 @@ HINTS_RECEIVED = Metric(
 HINTS_REFUSED = Metric(
     "stoker_hints_refused_total",
     COUNTER,
-    "Messages in a form that this conductor does not know, by method: the senders are of a newer release.",
+    "Messages in a form that this conductor does not support, by method: the senders are of a newer release.",
     labels=("method",),
     initial=METHODS,
 )

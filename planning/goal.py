@@ -24,7 +24,7 @@ from ..template.residual import holds_secret, is_deferred, is_node, mapping, mem
 from .requests import EXISTING, Goal
 
 SECRET_TEMPLATE = (
-    "must not be made of the value of a hidden parameter, for a template is stored and shown; pass it "
+    "must not contain the value of a hidden parameter, because a template is stored and shown; pass it "
     "as a parameter of the nested stack"
 )
 _HOLDERS = frozenset(

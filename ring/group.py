@@ -156,7 +156,7 @@ class Group:
             if self._record is None or self._record["incarnation"] != record["incarnation"]:
                 self._join(record)
             elif newest is None:
-                raise DroppedOut("our record is not in the group any more")
+                raise DroppedOut("the record of this conductor is no longer in the group")
             else:
                 self._change(record)
             self._record = record

@@ -130,4 +130,4 @@ def _plain(value: Json) -> Json:
 def _key(key: object) -> str:
     if isinstance(key, str | int | float | bool | None):
         return str(key)
-    raise _NotJson(f"gives a map with a {type(key).__name__} as a key; JSON knows strings only")
+    raise _NotJson(f"gives a map with a {type(key).__name__} as a key; keys in JSON are strings")

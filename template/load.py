@@ -251,7 +251,7 @@ def _refuse_bombs(root: yaml.Node | None, noun: str, limit: int) -> None:
 
     def size(node: yaml.Node, above: frozenset[int]) -> int:
         if id(node) in above:
-            raise TemplateError(f"the {noun} has an alias inside of what it stands for")
+            raise TemplateError(f"the {noun} has an alias inside its own anchor")
         if id(node) not in sizes:
             inner = above | {id(node)}
             if isinstance(node, yaml.MappingNode):

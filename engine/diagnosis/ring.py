@@ -72,7 +72,9 @@ class RingChange:
         """Return the dangers of the change."""
         if len(self.after) > 1:
             return []
-        return [f"only {host} would be left: nobody takes its work over if it fails" for host in self.after]
+        return [
+            f"only {host} would be left: no conductor takes over its work if it fails" for host in self.after
+        ]
 
 
 SHARES_SHOWN = 5

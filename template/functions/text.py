@@ -184,7 +184,7 @@ def digest(args: Json, version: Version, budget: CostMeter) -> str:
     except (TypeError, ValueError) as error:
         # TypeError: the digests of this algorithm have no fixed length.
         names = ", ".join(sorted(name for name in hashlib.algorithms_guaranteed if "shake" not in name))
-        text = f'does not know the algorithm "{algorithm}"; known ones are: {names}'
+        text = f'does not support the algorithm "{algorithm}"; supported are: {names}'
         raise TemplateError(text) from error
 
 

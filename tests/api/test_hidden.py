@@ -357,7 +357,7 @@ def test_a_template_must_not_contain_a_hidden_value(watched: Watched) -> None:
     }
     body = template({"c": {"type": "OS::Heat::Stack", "properties": {"template": inner_template}}}, **ROOT)
     message = refused(watched, body, parameters={"password": MARK})
-    assert "resources.c.properties.template: must not be made of the value of a hidden parameter" in message
+    assert "resources.c.properties.template: must not contain the value of a hidden parameter" in message
 
 
 def test_environment_files_that_name_a_hidden_parameter_are_not_stored(watched: Watched) -> None:

@@ -127,7 +127,7 @@ def test_a_plan_says_what_would_move_and_changes_nothing(callers: Callers, world
     shards = next(place["shards"] for place in before["conductors"] if place["host"] == "host0")
     assert plan["moves"] == [{"from": "host0", "to": "host1", "shards": shards}]
     assert plan["after"] == {"host1": SHARDS}
-    assert plan["warnings"] == ["only host1 would be left: nobody takes its work over if it fails"]
+    assert plan["warnings"] == ["only host1 would be left: no conductor takes over its work if it fails"]
     assert plan["summary"].startswith(f"{shards / SHARDS:.0%} of the ring moves, with ")
     assert plan["summary"].endswith("; then the shares are host1 100%")
     assert callers.operator.get(RING)["ring"] == before

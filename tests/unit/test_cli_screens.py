@@ -89,7 +89,7 @@ def test_a_plan_in_words() -> None:
     moved = len(assign(old).shards_of("one"))
     moves = f"{moved / COUNT:.0%} of the ring moves, with {moved} stacks in progress"
     assert alone.summary() == f"{moves}; then the shares are two 100%"
-    assert alone.warnings() == ["only two would be left: nobody takes its work over if it fails"]
+    assert alone.warnings() == ["only two would be left: no conductor takes over its work if it fails"]
     more = ring_plan(old, changed_view(old, [], {f"h{n}": 1.0 for n in range(6)}, {}), {})
     assert more.warnings() == []
     assert more.summary().endswith(", and 3 others less")

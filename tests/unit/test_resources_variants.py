@@ -83,5 +83,5 @@ def test_no_template_names_a_variant() -> None:
 
 def test_the_template_of_a_remote_stack_is_no_secret() -> None:
     """The other service stores and shows it."""
-    with pytest.raises(TemplateError, match="must not be made of the value of a hidden parameter"):
+    with pytest.raises(TemplateError, match="must not contain the value of a hidden parameter"):
         checked({"template": sealed("own"), "context": {"region_name": "there"}})

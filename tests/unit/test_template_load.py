@@ -48,7 +48,7 @@ def test_yaml_is_read_as_though_it_had_come_as_json(text, value):
         ("{a: 1}: b", "in line 1, column 1: a key must be a string"),
         ("a: 1\n---\nb: 2", "expected a single document"),
         ("a: *x", "found undefined alias"),
-        ("a: &x [*x]", "the document has an alias inside of what it stands for"),
+        ("a: &x [*x]", "the document has an alias inside its own anchor"),
         ("a: !!python/object/apply:os.system [x]", "could not determine a constructor"),
         ("a: !!python/name:os.system", "could not determine a constructor"),
         ("a: !own x", "could not determine a constructor"),

@@ -32,7 +32,7 @@ class ElasticIp(NeutronType):
             "string",
             "Scope of the address.",
             constraints=(AllowedValues(values=("vpc",)),),
-            support_status=SupportStatus("DEPRECATED", version="9.0.0", message="It says nothing any more."),
+            support_status=SupportStatus("DEPRECATED", version="9.0.0", message="It has no effect."),
         ),
         "InstanceId": Property(
             "string",
