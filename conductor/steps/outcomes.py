@@ -130,12 +130,17 @@ class Outcomes:
         return StepResult(self.claim, self._outcome(TaskState.HELD, hook=hook))
 
     def nothing_to_do(self, changes: JsonMap) -> StepResult:
-        """Complete the task without an event: the resource is as the goal has it."""
-        status = self.claim.resource.status
-        if self.claim.task.kind == TaskKind.UPDATE and status != Status.COMPLETE:
-            reason = STILL_GOOD if status == Status.FAILED else "state changed"
-            changes = {**changes, "status": Status.COMPLETE, "reason": reason}
-        return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes))
+        """Complete the task: the resource is as the goal has it.
+
+        There is an event only where users see another status than before.
+        """
+        resource = self.claim.resource
+        if self.claim.task.kind != TaskKind.UPDATE or resource.status == Status.COMPLETE:
+            return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes))
+        reason = STILL_GOOD if resource.status == Status.FAILED else "state changed"
+        event = replace(self._event(Status.COMPLETE, reason, resource.physical_id), action=resource.action)
+        changes = {**changes, "status": Status.COMPLETE, "reason": reason}
+        return StepResult(self.claim, self._outcome(TaskState.DONE, changes=changes, event=event))
 
     def refused(self, error: Exception) -> StepResult:
         """Fail the task, and leave the resource as it is: the environment forbids the action."""

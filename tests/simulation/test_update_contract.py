@@ -132,6 +132,8 @@ def test_a_type_may_keep_what_failed(world: World) -> None:
         Status.COMPLETE,
         "Update status to COMPLETE for FAILED resource neither update nor replace.",
     )
+    entries = [entry for entry in history(world, stack) if entry[0] == "a"]
+    assert entries[-2:] == [("a", "UPDATE", "FAILED"), ("a", "UPDATE", "COMPLETE")]
 
 
 def machine(**properties: Json) -> Json:
