@@ -192,7 +192,9 @@ def list_configs(
     if marker is not None:
         last = get_config(conn, marker, project_id)
         same = sa.and_(c.c.created_at == last.created_at, c.c.id < last.id)
-        query = query.where(sa.or_(c.c.created_at < last.created_at, same))
+        # The first condition says nothing new, but by it the databases begin in the index at the marker.
+        is_later = sa.or_(c.c.created_at < last.created_at, same)
+        query = query.where(c.c.created_at <= last.created_at, is_later)
     query = query.order_by(c.c.created_at.desc(), c.c.id.desc()).limit(limit)
     return [ListedConfig(**dict(row)) for row in conn.execute(query).mappings()]
 
@@ -308,7 +310,7 @@ def list_deployments(
     if marker is not None:
         last = get_deployment(conn, marker, project_id)
         same = sa.and_(d.c.created_at == last.created_at, d.c.id > last.id)
-        query = query.where(sa.or_(d.c.created_at > last.created_at, same))
+        query = query.where(d.c.created_at >= last.created_at, sa.or_(d.c.created_at > last.created_at, same))
     rows = conn.execute(query.order_by(d.c.created_at, d.c.id).limit(limit))
     return [ListedDeployment(**dict(row)) for row in rows.mappings()]
 

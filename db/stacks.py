@@ -49,7 +49,7 @@ def _row(stack: Stack) -> dict[str, Json]:
 
 
 def _insert_parts(conn: Connection, stacks: Sequence[Stack]) -> None:
-    if tags := [row for stack in stacks for row in _tag_rows(stack.id, stack.tags)]:
+    if tags := [row for stack in stacks for row in _tag_rows(stack, stack.tags)]:
         bulk.insert(conn, tables.stack_tag, tags)
     usage.add_stacks(conn, stacks)
     content.add_uses(conn, {stack.id: _contents(vars(stack)) for stack in stacks})
@@ -81,18 +81,16 @@ def rename_content(conn: Connection, stack_id: StackId, old: ContentId, new: Con
     return True
 
 
-def set_tags(conn: Connection, stack_id: StackId, tags: Sequence[str]) -> None:
+def set_tags(conn: Connection, stack: Stack, tags: Sequence[str]) -> None:
     """Replace the tags of a stack, in their order."""
     t = tables.stack_tag
-    conn.execute(sa.delete(t).where(t.c.stack_id == stack_id))
-    bulk.insert(conn, t, _tag_rows(stack_id, tags))
+    conn.execute(sa.delete(t).where(t.c.stack_id == stack.id))
+    bulk.insert(conn, t, _tag_rows(stack, tags))
 
 
-def _tag_rows(stack_id: StackId, tags: Sequence[str]) -> list[bulk.Row]:
-    return [
-        {"stack_id": stack_id, "tag": tag, "position": position}
-        for position, tag in enumerate(dict.fromkeys(tags))
-    ]
+def _tag_rows(stack: Stack, tags: Sequence[str]) -> list[bulk.Row]:
+    owner = {"stack_id": stack.id, "project_id": stack.project_id, "created_at": stack.created_at}
+    return [{**owner, "tag": tag, "position": position} for position, tag in enumerate(dict.fromkeys(tags))]
 
 
 def set_event_sinks(conn: Connection, stack: Stack, sinks: Sequence[tuple[str, int]], now: float) -> None:

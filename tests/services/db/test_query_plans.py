@@ -163,7 +163,8 @@ def filled(upgraded: Database) -> Database:
         )
         uses = [{"holder_id": an_id(0, n), "content_id": f"{n:064d}"} for n in numbers]
         conn.execute(sa.insert(tables.content_use), uses)
-        tags = [{"stack_id": an_id(0, n), "tag": "t", "position": 0} for n in numbers]
+        owner = {"project_id": "tenant", "created_at": NOW}
+        tags = [{"stack_id": an_id(0, n), "tag": "t", "position": 0, **owner} for n in numbers]
         conn.execute(sa.insert(tables.stack_tag), tags)
         stored_snapshots = [
             a_snapshot(stack, id=an_id(2, n), traversal=stack.traversal) for n, stack in enumerate(some)

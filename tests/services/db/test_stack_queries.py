@@ -5,17 +5,15 @@ import tracemalloc
 import typing
 
 import pytest
-import sqlalchemy as sa
 from services.db.rows import NOW, a_resource, a_stack, new_id, store
 from sqlalchemy.engine import Connection
-from stoker.db import events, resources
+from stoker.db import events, resources, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
 from stoker.db.queries.stack_list import SORT_KEYS, StackQuery, count_stacks, get_many, list_stacks
 from stoker.db.rows import DetailedStack, Event, ListedStack
-from stoker.db.schema import tables
 
 TAGS = {"none": (), "x": ("x",), "y": ("y",), "xy": ("x", "y"), "xyz": ("x", "y", "z")}
 
@@ -134,14 +132,7 @@ def test_a_marker_must_be_a_stack_of_the_tenant(database: Database) -> None:
 
 def test_more_stacks_than_one_query_can_name_are_listed_with_their_tags(database: Database) -> None:
     stored = [a_stack(name=f"s{number}", tags=(f"t{number}",)) for number in range(600)]
-    rows = [{name: value for name, value in vars(stack).items() if name != "tags"} for stack in stored]
-    tags = [{"stack_id": stack.id, "tag": stack.tags[0], "position": 0} for stack in stored]
-    database.write(
-        lambda conn: (
-            conn.execute(sa.insert(tables.stack), rows),
-            conn.execute(sa.insert(tables.stack_tag), tags),
-        )
-    )
+    database.write(lambda conn: stacks.insert_many(conn, stored))
     listed = query_stacks(database)
     assert {stack.id: stack.tags for stack in listed} == {stack.id: stack.tags for stack in stored}
 

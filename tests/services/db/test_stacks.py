@@ -150,7 +150,7 @@ def test_deadlines_come_in_order_page_by_page(database: Database) -> None:
 def test_tags_keep_their_order_lose_doubles_and_tell_case_and_spaces_apart(database: Database) -> None:
     stack = store(database, a_stack(tags=("x", "b", "x", "X", "x ", "ä")))
     assert stack_of(database, stack.id).tags == ("x", "b", "X", "x ", "ä")
-    database.write(lambda conn: stacks.set_tags(conn, stack.id, ["only"]))
+    database.write(lambda conn: stacks.set_tags(conn, stack, ["only"]))
     assert stack_of(database, stack.id).tags == ("only",)
 
 

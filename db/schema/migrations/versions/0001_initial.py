@@ -152,6 +152,7 @@ def _event() -> None:
     )
     op.create_index("ix_event_at", "event", ["at"])
     op.create_index("ix_event_stack", "event", ["stack_id", "id"])
+    op.create_index("ix_event_resource", "event", ["stack_id", "resource_name", "id"])
     op.create_index("ix_event_uuid", "event", ["uuid"], unique=True)
 
 
@@ -382,13 +383,15 @@ def _stack() -> None:
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("tenant", "live_name", name="uq_stack_live_name"),
     )
-    op.create_index("ix_stack_deadline", "stack", ["deadline_at"])
-    op.create_index("ix_stack_deleted", "stack", ["deleted_at"])
+    for name in ("deadline", "deleted", "rollback"):
+        some = sa.text(f"{name}_at IS NOT NULL")
+        op.create_index(f"ix_stack_{name}", "stack", [f"{name}_at"], sqlite_where=some)
     op.create_index("ix_stack_name", "stack", ["tenant", "name"])
-    op.create_index("ix_stack_parent", "stack", ["parent_id", "parent_resource_id"])
-    op.create_index("ix_stack_rollback", "stack", ["rollback_at"])
+    nested = sa.text("parent_id IS NOT NULL")
+    op.create_index("ix_stack_parent", "stack", ["parent_id", "parent_resource_id"], sqlite_where=nested)
     op.create_index("ix_stack_root", "stack", ["root_id"])
     op.create_index("ix_stack_tenant_created", "stack", ["tenant", "created_at", "id"])
+    op.create_index("ix_stack_tenant_status", "stack", ["tenant", "status", "created_at", "id"])
 
 
 def _stack_tag() -> None:
@@ -397,9 +400,12 @@ def _stack_tag() -> None:
         sa.Column("stack_id", sa.String(length=36), nullable=False),
         sa.Column("tag", sa.String(length=80), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("project_id", sa.String(length=64), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("stack_id", "tag"),
     )
     op.create_index("ix_stack_tag_tag", "stack_tag", ["tag"])
+    op.create_index("ix_stack_tag_project", "stack_tag", ["project_id", "tag", "created_at", "stack_id"])
 
 
 def _task() -> None:
