@@ -18,6 +18,7 @@ SMALL = {
     "cloud": ["--repeat", "1", "--servers", "2"],
     "breakpoints": ["--stacks", "60", "--seconds", "3"],
     "cancel": ["--steps", "10", "--runs", "5", "--blocked", "3"],
+    "crowded": ["--stacks", "2000", "--runs", "30"],
     "coverage": ["examples", "tests/cloud/templates"],
     "drift": ["--resources", "40"],
     "end_to_end": ["--flat", "10", "--chain", "5", "--repeat", "1"],
