@@ -259,6 +259,8 @@ class ResourceType:
         The replacement (`StepContext.replacement`) may still exist, and have the released name or address.
         No task works on it any more.  The method is called again after a crash, and after a `Poll`, of which
         only `after` is used.  It may also be called if nothing was released.
+
+        :raises ReplaceNeeded: room could only be made by the loss of the thing.
         """
         return None
 

@@ -179,3 +179,39 @@ def test_a_port_with_a_floating_ip_is_replaced_and_returns(stacks: Stacks, proje
     assert [item["ip_address"] for item in network.get_port(port).fixed_ips] == ["10.8.0.77"]
     stack.delete()
     assert project.leftovers() == {}
+
+
+def test_a_server_that_boots_from_a_volume_is_replaced_and_returns(stacks: Stacks, project: Project) -> None:
+    c = project.connection
+
+    def document(**properties: Json) -> Json:
+        disk = {"volume_id": at("volume"), "boot_index": 0}
+        server = thing(
+            "Nova::Server",
+            flavor=FLAVOR,
+            networks=[{"allocate_network": "none"}],
+            block_device_mapping_v2=[disk],
+            **properties,
+        )
+        return template(volume=thing("Cinder::Volume", size=1, image=IMAGE), server=server)
+
+    def holders() -> list[str]:
+        volume = stack.physical_id("volume")
+        servers = [c.compute.get_server(server.id) for server in c.compute.servers(details=False)]
+        return [item.id for item in servers if any(disk["id"] == volume for disk in item.attached_volumes)]
+
+    stack = stacks.create("booted", document())
+    first = stack.physical_id("server")
+    wait_for(lambda: holders() == [first], WITHIN)
+    stack.update(document(config_drive=True))
+    second = stack.physical_id("server")
+    assert second != first
+    wait_for(lambda: holders() == [second], WITHIN)
+    broken = document(config_drive=False)
+    broken["resources"]["wrong"] = {**thing("Heat::TestResource", fail=True), "depends_on": "server"}
+    answer = stacks.call("PUT", stack.path, {"template": broken, "disable_rollback": False})
+    assert answer.status == 202, answer
+    stack.wait("ROLLBACK_COMPLETE")
+    wait_for(lambda: holders() == [stack.physical_id("server")], WITHIN)
+    stack.delete()
+    assert project.leftovers() == {}

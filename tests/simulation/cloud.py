@@ -411,7 +411,19 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
             return live
 
     class Machine(Volume):
-        """Repairs what a check has found."""
+        """Repairs what a check has found; makes room for a replacement by the loss of the thing."""
+
+        def prepare_for_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
+            waits = super().prepare_for_replace(target, context)
+            if waits is None and target.physical_id in cloud.objects:
+                cloud.unmake(str(target.physical_id))
+            return waits
+
+        def restore_after_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
+            waits = super().restore_after_replace(target, context)
+            if target.physical_id not in cloud.objects:
+                raise ReplaceNeeded
+            return waits
 
         def handle_repair(self, target: ResourceView, context: StepContext) -> Step:
             cloud.calls.append("repair")

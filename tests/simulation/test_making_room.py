@@ -80,6 +80,25 @@ def test_a_rollback_takes_it_back_from_the_replacement(world: World) -> None:
     assert len(world.cloud.objects) == 2
 
 
+def test_a_rollback_replaces_a_resource_whose_thing_had_to_make_room(world: World) -> None:
+    def machine(**properties: Json) -> Json:
+        return {**volume(slot="one", **properties), "type": "Sim::Machine"}
+
+    def behind(**properties: Json) -> Json:
+        return {**server(**properties), "depends_on": "a"}
+
+    stack = created(world, template(a=machine(), b=behind()))
+    before = rows(world, stack)["a"]
+    broken = template(a=machine(size=2), b=behind(fail=True))
+    world.update(stack, broken, disable_rollback=False)
+    assert settled(world, stack) == ("ROLLBACK", "COMPLETE")
+    after = rows(world, stack)["a"]
+    assert after.physical_id not in (None, before.physical_id)
+    assert after.properties == before.properties
+    assert owner(world, stack)
+    assert len(world.cloud.objects) == 2
+
+
 def test_it_is_taken_back_when_nothing_makes_the_replacement_any_more(world: World) -> None:
     stack = created(world, OLD)
     before = rows(world, stack)["a"]

@@ -9,7 +9,7 @@ from harness.fake_context import START, after, run, target_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.contract.views import ReplacementView, ResourceView
-from stoker.resources.errors import PermanentError, RetryableError
+from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError
 from stoker.resources.openstack.attached import CLAIMED, AttachedType
 from stoker.resources.openstack.cinder.attachments import attach, detach
 from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES as CINDER
@@ -580,3 +580,60 @@ def test_a_port_releases_its_floating_ip_and_takes_it_back(scripted: ScriptedSer
         sent = [body["floatingip"]["port_id"] for request, body in pairs if request == "PUT /floatingips/f"]
         assert sent == bodies
         assert scripted.requests[-1] == f"DELETE /floatingips/f/tags/{tag}"
+
+
+VOLUME_ID = "51111111-2222-4333-8444-555555555555"
+
+
+def server_with_volume(scripted: ScriptedService, **disk: Json) -> typing.Any:
+    """A server that has a volume by its id; it is to be replaced by one that names the same."""
+    has_server(scripted, [VOLUME_ID])
+    mapping = {"volume_id": VOLUME_ID, **disk}
+    properties = {"flavor": "f", "block_device_mapping_v2": [mapping]}
+    return target_of(SERVER, properties, physical_id="old", data={REMOTE: {}})
+
+
+def has_server(scripted: ScriptedService, volumes: list[str] | None) -> None:
+    server = {"id": "old", "status": "ACTIVE", "addresses": {}}
+    attached = {"os-extended-volumes:volumes_attached": [{"id": volume} for volume in volumes or ()]}
+    gone = Answer(404, {"itemNotFound": {"message": "none", "code": 404}})
+    scripted.answers["GET /servers/old"] = (
+        gone if volumes is None else Answer(200, {"server": {**server, **attached}})
+    )
+    scripted.answers["GET /ports"] = Answer(200, {"ports": []})
+    scripted.answers["GET /servers/detail"] = Answer(200, {"servers": []})
+    scripted.answers["DELETE /servers/old"] = Answer(204)
+
+
+def test_a_server_that_boots_from_a_volume_is_deleted_before_its_replacement(
+    scripted: ScriptedService,
+) -> None:
+    target = server_with_volume(scripted)
+    context = ScriptedContext(scripted)
+    assert isinstance(SERVER.prepare_for_replace(target, context), Poll)
+    assert deletions(scripted) == ["DELETE /servers/old"]
+    has_server(scripted, None)
+    assert SERVER.prepare_for_replace(target, context) is None
+    with pytest.raises(ReplaceNeeded):
+        SERVER.restore_after_replace(target, context)
+
+
+def test_a_further_volume_is_detached_and_attached_again(scripted: ScriptedService) -> None:
+    target = server_with_volume(scripted, boot_index=1)
+    context = ScriptedContext(scripted)
+    path = "/servers/old/os-volume_attachments"
+    scripted.answers[f"DELETE {path}/{VOLUME_ID}"] = Answer(202)
+    scripted.answers[f"POST {path}"] = Answer(200, {"volumeAttachment": {"id": "a"}})
+    assert isinstance(SERVER.prepare_for_replace(target, context), Poll)
+    assert deletions(scripted) == [f"DELETE {path}/{VOLUME_ID}"]
+    has_server(scripted, [])
+    assert SERVER.prepare_for_replace(target, context) is None
+    assert SERVER.restore_after_replace(target, context) is None
+    assert f"POST {path}" in scripted.requests
+
+
+def test_a_volume_that_would_go_with_its_server_is_not_lost(scripted: ScriptedService) -> None:
+    target = server_with_volume(scripted, delete_on_termination=True)
+    with pytest.raises(PermanentError, match="would be deleted with the server"):
+        SERVER.prepare_for_replace(target, ScriptedContext(scripted))
+    assert deletions(scripted) == []

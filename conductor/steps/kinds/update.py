@@ -52,10 +52,14 @@ class UpdateStep(TaskStep):
         if self._is_external():
             return self.outcomes.nothing_to_do(self.stored)
         if self.claim.resource.reinstated and not self._makes_room:
-            waits = self.plugin.restore_after_replace(self.target, self.context)
+            try:
+                waits = self.plugin.restore_after_replace(self.target, self.context)
+            except ReplaceNeeded as error:
+                return self.replace(error)
             if waits is not None:
                 return self._call_again(waits)
-        decision = self._decide()
+        # Once room is made, nothing else is left to decide: the resource may be lost by that.
+        decision = UpdateDecision.REPLACE if self._makes_room else self._decide()
         self._check_allowed(decision)
         if decision == UpdateDecision.SAME and not self._completes_creation:
             return self._unchanged()

@@ -31,6 +31,7 @@ from .compute import (
     without_mark,
 )
 from .interfaces import ServerPorts, address_attributes
+from .replaced_volumes import ReplacedVolumes
 from .replacing import AGAIN, Replacement
 from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES, check_metadata, check_server
 from .user_data import COLLECTORS
@@ -161,14 +162,21 @@ class Server(DeclaredType):
         return properties["software_config_transport"] if is_guest else None
 
     def prepare_for_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
-        """Release the ports and addresses that the replacement needs, also from lost creations."""
+        """Release the ports, addresses and volumes that the replacement needs, also from lost creations."""
         if self._delete_lost(target, context):
             return AGAIN
-        return Replacement(target, context).prepare() if target.physical_id is not None else None
+        if target.physical_id is None:
+            return None
+        return ReplacedVolumes(target, context).prepare() or Replacement(target, context).prepare()
 
     def restore_after_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
-        """Take the ports and addresses again."""
-        return Replacement(target, context).restore() if target.physical_id is not None else None
+        """Take the ports, addresses and volumes again.
+
+        :raises ReplaceNeeded: the server had to be deleted, because it booted from one of the volumes.
+        """
+        if target.physical_id is None:
+            return None
+        return ReplacedVolumes(target, context).restore() or Replacement(target, context).restore()
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the properties as the services report them."""
