@@ -398,7 +398,13 @@ def test_a_snapshot_is_moved_with_what_it_has_made(installation: Installation) -
     assert data["template"] == template({"v": VALUE})
     assert data["resources"]["v"]["resource_data"] == {"backup_id": "b1"}
     assert installation.export().counts() == {"present": 1}
-    change(installation, sa.delete(tables.snapshot))
+
+    def delete(conn: Connection) -> None:
+        stored = snapshots.get(conn, StackId(root_id), SnapshotId(snapshot_id))
+        snapshots.begin_deletion(conn, stored, TraversalId("d"), "")
+        snapshots.end(conn, [TraversalId("d")], reason="", failed=False)
+
+    installation.database.write(delete)
     assert installation.export().counts() == {"moved": 1}
     assert tree_in_heat(installation.heat, root_id).root.snapshots == []
 
