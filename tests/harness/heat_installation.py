@@ -3,12 +3,13 @@
 import contextlib
 import pathlib
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import sqlalchemy as sa
 from harness.heat_answers import PROJECT, ScriptedHeat
 from harness.heat_database import KEY, HeatRow, HeatStore
 from oslo_config import cfg
+from sqlalchemy.engine import Connection
 from stoker.cli.commands.database import migrate
 from stoker.cli.config import options
 from stoker.cli.wiring.database import connect
@@ -91,6 +92,13 @@ class Installation:
         heat = HeatDatabase(self.heat.engine, cipher)
         with open_export(self.conf, heat, cipher, lambda done, total: None) as run:
             return run.run(ExportOptions(selection, **settings))
+
+    def change(self, function: Callable[[Connection], object]) -> None:
+        """Change rows by statements that leave the counters of quotas alone, then count these anew."""
+        self.database.write(function)
+        # In a transaction of its own: what a function counts is added at the end of its transaction.
+        for project_id in self.database.read(lambda conn: usage.projects(conn, limit=500)):
+            self.database.write(lambda conn, key=project_id: usage.recount(conn, key))  # type: ignore[misc]
 
     def stack(self, stack_id: str) -> Stack:
         return self.database.read(lambda conn: stacks.get(conn, StackId(stack_id)))

@@ -72,7 +72,7 @@ def emptied(installation: Installation) -> None:
 
 
 def change(installation: Installation, statement: typing.Any) -> None:
-    installation.database.write(lambda conn: conn.execute(statement))
+    installation.change(lambda conn: conn.execute(statement))
 
 
 def updated(installation: Installation, stack_id: str, **columns: Json) -> None:
@@ -383,7 +383,7 @@ def snapshot_of(installation: Installation, stack_id: str) -> str:
         snapshots.insert(conn, stack, snapshot)
         resources.insert_many(conn, copies)
 
-    installation.database.write(store)
+    installation.change(store)
     return snapshot.id
 
 
@@ -486,7 +486,7 @@ def test_stacks_that_cannot_be_moved_stay_with_a_reason(installation: Installati
     installation.run()
     emptied(installation)
     for name, (prepare, _) in OBSTACLES.items():
-        installation.database.write(lambda conn, name=name, prepare=prepare: prepare(conn, ids[name]))  # type: ignore[misc]
+        installation.change(lambda conn, name=name, prepare=prepare: prepare(conn, ids[name]))  # type: ignore[misc]
     for dry_run in (True, False):
         report = {entry.name: entry for entry in installation.export(dry_run=dry_run).stacks}
         moved = [name for name, entry in report.items() if entry.disposition != Disposition.STAYS]

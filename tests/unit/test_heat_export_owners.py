@@ -71,7 +71,7 @@ def without_resources(installation: Installation, stack_id: str) -> None:
         for table in (tables.resource, tables.software_config, tables.software_deployment):
             conn.execute(sa.delete(table).where(table.c.stack_id == stack_id))
 
-    installation.database.write(delete)
+    installation.change(delete)
 
 
 def test_configs_and_deployments_of_deleted_resources_are_removed(installation: Installation) -> None:
@@ -89,7 +89,7 @@ def test_configs_and_deployments_of_a_deleted_stack_are_removed(installation: In
     without_resources(installation, stack_id)
     s = tables.stack
     columns = {"action": "DELETE", "deleted_at": CREATED + 90}
-    installation.database.write(lambda conn: conn.execute(sa.update(s).values(columns)))
+    installation.change(lambda conn: conn.execute(sa.update(s).values(columns)))
     assert only(installation.export()).disposition == Disposition.MOVED
     assert remaining(installation) == set()
 
@@ -122,7 +122,7 @@ def test_things_of_another_type_stay(installation: Installation, types: Sequence
     without_resources(installation, stack_id)
     assert set(ids) <= remaining(installation)
     change = sa.delete(tables.software_config)
-    installation.database.write(lambda conn: conn.execute(change))
+    installation.change(lambda conn: conn.execute(change))
     installation.export()
     assert set(ids) <= remaining(installation)
 
@@ -136,7 +136,7 @@ def test_things_that_another_resource_in_heat_has_stay(installation: Installatio
     installation.run()
     without_resources(installation, stack_ids[0])
     change = sa.delete(tables.software_config)
-    installation.database.write(lambda conn: conn.execute(change))
+    installation.change(lambda conn: conn.execute(change))
     installation.export()
     assert set(ids) <= remaining(installation)
 
