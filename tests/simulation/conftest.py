@@ -31,53 +31,12 @@ def statements() -> Iterator[StatementWatch]:
         yield watch
 
 
-WATCHED = frozenset(
-    f"test_{name}"
-    for name in (
-        *(
-            "actions",
-            "adopt",
-            "adoption",
-            "callers_cloud",
-            "cancel",
-            "console_routes",
-            "damaged_rows",
-            "drift",
-        ),
-        *(
-            "duties",
-            "duties_purge",
-            "event_sinks",
-            "foreign_software",
-            "groups",
-            "guests",
-            "id_collisions",
-            "launched_groups",
-        ),
-        *(
-            "losses",
-            "nested",
-            "nested_owner",
-            "nested_snapshots",
-            "policy_matrix",
-            "preview_inside",
-            "refresh",
-        ),
-        *("rescue", "rollback", "scaling", "snapshots", "unknown_things", "update"),
-    )
-)
-"""Modules whose statements must all compare an owner."""
-
-
 @pytest.fixture(autouse=True)
-def reaches_things_through_their_owners(
-    request: pytest.FixtureRequest, statements: StatementWatch
-) -> Iterator[None]:
+def reaches_things_through_their_owners(statements: StatementWatch) -> Iterator[None]:
     """Fail a test in which something was read or written by an id alone."""
     statements.offences.clear()
     yield
-    if request.module.__name__.rpartition(".")[2] in WATCHED:
-        assert sorted(statements.offences) == []
+    assert sorted(statements.offences) == []
 
 
 @pytest.fixture(autouse=True)
