@@ -94,7 +94,7 @@ class Installation:
             return run.run(ExportOptions(selection, **settings))
 
     def change(self, function: Callable[[Connection], object]) -> None:
-        """Change rows by statements that leave the counters of quotas alone, then count these anew."""
+        """Change rows by statements that leave the counters of quotas alone, then count these again."""
         self.database.write(function)
         # In a transaction of its own: what a function counts is added at the end of its transaction.
         for project_id in self.database.read(lambda conn: usage.projects(conn, limit=500)):
