@@ -49,16 +49,19 @@ def plan_action(
         for row in rows
     ]
     plan = make_plan(jobs, edges, running, scope, resources=[])
-    missing = [row for row in current if not row.is_there] if kind == TaskKind.CHECK else []
-    return _failed(plan, missing, running, scope.now) if missing else plan
+    if kind != TaskKind.CHECK or all(row.is_there for row in current):
+        return plan
+    return _failed(plan, current, running, scope.now)
 
 
-def _failed(plan: Plan, missing: Sequence[Resource], running: Collection[ResourceId], now: float) -> Plan:
+def _failed(plan: Plan, current: Sequence[Resource], running: Collection[ResourceId], now: float) -> Plan:
     """Return the plan of a check that fails however its tasks end: resources were never created.
 
     As in Heat, these resources are marked: nothing happens to them, so where nothing had begun the check
-    counts as cancelled.
+    counts as cancelled.  Those that had not begun because another one is missing stay as they are.
     """
+    missing = [row for row in current if not row.is_there]
+    waiting = _dependents(current, {row.id for row in missing})
     cause = FailureCause("the resource does not exist", path=f"resources.{min(row.name for row in missing)}")
     failed = replace(plan.traversal, failure=cause.reason("CHECK"), failure_cause=cause)
     mark = {"action": "CHECK", "status": Status.FAILED, "updated_at": now}
@@ -67,12 +70,29 @@ def _failed(plan: Plan, missing: Sequence[Resource], running: Collection[Resourc
         if row.id in running:
             continue
         if row.is_untouched and row.physical_id is None and not row.data:
+            if row.id in waiting:
+                continue
             reason = f"Can not check {row.name}, resource not created yet."
             changes[row.id] = {**mark, "cancelled": True, "reason": reason}
         elif row.action == "CREATE":
             reason = f"Can not check {row.name}, its creation failed: {row.reason}"
             changes[row.id] = {**mark, "reason": reason}
     return replace(plan, traversal=failed, changes=changes)
+
+
+def _dependents(rows: Sequence[Resource], required: Collection[ResourceId]) -> set[ResourceId]:
+    """Return the resources that need one of the required ones, directly or through others."""
+    dependents: dict[ResourceId, list[ResourceId]] = {}
+    for row_id, needs in needs_of(rows).items():
+        for need in needs:
+            dependents.setdefault(need, []).append(row_id)
+    waiting: set[ResourceId] = set()
+    pending = [*required]
+    while pending:
+        following = [row_id for row_id in dependents.get(pending.pop(), ()) if row_id not in waiting]
+        waiting.update(following)
+        pending.extend(following)
+    return waiting
 
 
 def plan_snapshot(

@@ -100,7 +100,8 @@ def test_a_check_hides_no_thing_that_a_failed_creation_has_left(world: World, en
 
 
 def test_a_check_marks_what_was_never_begun_and_the_next_update_makes_it(world: World) -> None:
-    stack = world.create("s", template(a={"fail": True}, b={"needs": on("a")}))
+    document = template(a={"fail": True}, b={"needs": on("slow")}, slow={"after": 5}, d={"needs": on("a")})
+    stack = world.create("s", document)
     assert world.settle(lambda: ended(world, stack), within=60)
     unmade = rows(world, stack)["b"].id
     for _ in range(2):
@@ -108,10 +109,12 @@ def test_a_check_marks_what_was_never_begun_and_the_next_update_makes_it(world: 
         row = rows(world, stack)["b"]
         assert (row.id, row.action, row.status) == (unmade, "CHECK", "FAILED")
         assert row.reason == "Can not check b, resource not created yet."
+        waiting = rows(world, stack)["d"]
+        assert (waiting.action, waiting.status) == ("INIT", "COMPLETE"), "what it needs is missing"
     assert ("b", "CHECK", "FAILED") in history(world, stack)
-    updated(world, stack, template(a={}, b={"needs": on("a")}))
+    updated(world, stack, template(a={}, b={"needs": on("slow")}, slow={"after": 5}, d={"needs": on("a")}))
     assert act(world, stack, TaskKind.CHECK).status == Status.COMPLETE
-    assert len(world.cloud.objects) == 2
+    assert len(world.cloud.objects) == 4
     assert unmade not in {row.id for row in rows(world, stack).values()}
 
 
