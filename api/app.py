@@ -38,6 +38,7 @@ from .presigned import signed_by
 from .reply import Reply, json_text
 from .shared_answers import SharedAnswers
 from .signed import MOST_UNKNOWN, SignedBodies, signed_request
+from .strangers import NO_ATTEMPT, Attempt
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 UNROUTED = "none"
@@ -246,10 +247,7 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
         project_id = None if operation.everywhere else path.get("tenant_id", "")
         caller = services.auth.identify(project_id, req.headers)
     req.context.caller = caller
-    with (
-        services.strangers.attempt(req.remote_addr, req.get_header("X-Forwarded-For") or "") as attempt,
-        _body(api, operation, req, query) as (body, signed),
-    ):
+    with _attempt(services, operation, req) as attempt, _body(api, operation, req, query) as (body, signed):
         if not operation.signed:  # The signer of the others is known to their handler only.
             services.count_request(caller.project_id)
         if operation.rule is not None:
@@ -278,6 +276,15 @@ def _perform(api: _Api, operation: Operation, req: falcon.Request, path: Mapping
             if reply.status >= 500:
                 attempt.excuse()
             return reply.with_text()
+
+
+def _attempt(
+    services: Services, operation: Operation, req: falcon.Request
+) -> contextlib.AbstractContextManager[Attempt]:
+    """Return the attempt of a request whose signer is not known yet; the sender of the others is."""
+    if not operation.signed:
+        return contextlib.nullcontext(NO_ATTEMPT)
+    return services.strangers.attempt(req.remote_addr, req.get_header("X-Forwarded-For") or "")
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from .collaborators import Downloads
 from .context import RequestContext
 from .ec2_signatures import SignedRequest
 from .errors import bad_request, not_found
-from .strangers import Attempt, Strangers
+from .strangers import NO_ATTEMPT, Attempt
 
 T = typing.TypeVar("T")
 CHANGING_METHODS: Set[str] = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -98,7 +98,7 @@ class HttpRequest:
     signed: SignedRequest | None = None
     request_id: str = ""
     downloads: Downloads | None = None
-    attempt: Attempt = field(default_factory=lambda: Attempt(Strangers(), ""))
+    attempt: Attempt = NO_ATTEMPT
 
     def one(self, name: str) -> str | None:
         """Return the last value of a query parameter; None: there is none."""

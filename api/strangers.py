@@ -192,3 +192,7 @@ class Strangers:
             self._buckets[address] = (left, self._monotonic())
         if len(self._buckets) > MOST_ADDRESSES:
             self._buckets.popitem(last=False)
+
+
+NO_ATTEMPT = Attempt(Strangers(), "")
+"""The attempt of a request whose sender is known before its handler is called."""

@@ -366,8 +366,9 @@ class Database:
     ) -> T:
         conn.execution_options(**{OPTION: self.ids, **(WRITE_OPTIONS if write else self._read_options)})
         facts = notifications.collect(conn) if write and self._listener else []
+        changes: usage.Changes = {}
         if write:
-            usage.begin(conn)
+            conn.execution_options(**{usage.NOTED: changes})
         commits = False
         try:
             with conn.begin():
@@ -375,7 +376,7 @@ class Database:
                 if brief:
                     set_brief(conn)
                 result = transaction(conn)
-                if write:
+                if changes:
                     usage.store(conn)
                 commits = write
         except oslo_errors.DBConnectionError as error:

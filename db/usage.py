@@ -33,7 +33,10 @@ COUNTERS = (
 """Names of the counters, which are those of the quotas."""
 Usage = Mapping[str, int]
 """How much a project has, by the counter's name."""
-_NOTED = "stoker_usage"
+Changes = dict[str, dict[str, int]]
+"""What a transaction changes, by project and counter."""
+NOTED = "stoker_usage"
+"""The execution option of a connection that holds the changes of its transaction, for `store` at its end."""
 
 _P = tables.project
 _ID: sa.BindParameter[str] = sa.bindparam("project", type_=sa.String)
@@ -44,11 +47,6 @@ _ADD = (
 )
 
 
-def begin(conn: Connection) -> None:
-    """Begin to note what the transaction of a connection changes; `store` ends it."""
-    conn.execution_options(**{_NOTED: {}})
-
-
 def add(conn: Connection, project_id: str, **more: int) -> None:
     """Note that the transaction changes what a project has.
 
@@ -56,7 +54,7 @@ def add(conn: Connection, project_id: str, **more: int) -> None:
 
     :param more: the difference by the counter's name, negative for what is removed.
     """
-    noted: dict[str, dict[str, int]] | None = conn.get_execution_options().get(_NOTED)
+    noted: Changes | None = conn.get_execution_options().get(NOTED)
     if noted is None:
         _store(conn, project_id, more)
         return
@@ -80,7 +78,7 @@ def add_stacks(conn: Connection, stacks: Sequence[Stack], sign: int = 1) -> None
 
 def store(conn: Connection) -> None:
     """Store what was noted; the rows of the projects stay locked until the transaction ends."""
-    noted: dict[str, dict[str, int]] = conn.get_execution_options().get(_NOTED) or {}
+    noted: Changes = conn.get_execution_options().get(NOTED) or {}
     for project_id in sorted(noted):
         _store(conn, project_id, noted.pop(project_id))
 

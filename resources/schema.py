@@ -4,6 +4,7 @@ A properties schema is a mapping from name to `Property`, an attributes schema f
 name ``*`` (`ANY_NAME`) stands for all names that are not listed.
 """
 
+import functools
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ class Property:
         if misfits:
             raise ValueError(f"{misfits[0]} does not fit a property of type {self.type}")
 
-    @property
+    @functools.cached_property
     def omits_empty(self) -> bool:
         """Return whether an empty value means that the property is not given."""
         return self.empty == "omitted" or (not self.empty and self.type == "string" and not self.required)

@@ -5,6 +5,7 @@ import json
 import math
 import typing
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import yaml
 
@@ -101,12 +102,15 @@ def load_template(
     return load_document(document, "template", budget)
 
 
+@dataclass
 class LoadedTemplates:
-    """Templates of one request: equal texts are loaded once."""
+    """Templates of one request: equal texts are loaded once.
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._loaded: dict[str, dict[str, Json]] = {}
+    :ivar budget: the request's.
+    """
+
+    budget: Budget
+    _loaded: dict[str, dict[str, Json]] = field(default_factory=dict, init=False)
 
     def load(self, document: str | JsonMap, *, max_bytes: int = 0) -> dict[str, Json]:
         """Load a template as `load_template` does.
@@ -114,9 +118,9 @@ class LoadedTemplates:
         :raises TemplateError, LimitExceeded: the errors of `load_template`.
         """
         if not isinstance(document, str):
-            return load_template(document, max_bytes=max_bytes, budget=self._budget)
+            return load_template(document, max_bytes=max_bytes, budget=self.budget)
         if document not in self._loaded:
-            self._loaded[document] = load_template(document, max_bytes=max_bytes, budget=self._budget)
+            self._loaded[document] = load_template(document, max_bytes=max_bytes, budget=self.budget)
         return self._loaded[document]
 
 

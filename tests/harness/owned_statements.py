@@ -49,6 +49,7 @@ _PASSED = "its caller passes the row of a stack, which is read again under the l
 EXCEPTIONS: Mapping[str, str] = {
     "api/request.py:find_by": "compares the project and the name of what it has read, and answers 404",
     "api/handlers/events.py:_check_marker": "compares the project of the event's stack, and answers 400",
+    "api/handlers/events.py:read": "it has found the stack in the project, and _check_marker the marker",
     "api/handlers/software.py": "only for the operator, who sees all projects, it leaves the project out",
     "api/handlers/signals.py:find": "the signature of the address has the project and the stack in it",
     "engine/guests.py:_read": "the signature of the address, or of the key, has the stack in it",

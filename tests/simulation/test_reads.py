@@ -163,7 +163,7 @@ def test_a_list_takes_few_statements(scene: Scene, below: str, expected: int) ->
 
 
 def test_a_creation_takes_few_statements(tmp_path: pathlib.Path) -> None:
-    """One for each table, and one for the contents: the simulation has no quotas."""
+    """One for each table, for the contents, and for the project's counters: the simulation has no quotas."""
     world = World(tmp_path, hosts=1)
     template = {**TEMPLATE, "resources": {"one": TEMPLATE["resources"]["one"]}, "outputs": {}}
     api = api_of(world)
@@ -171,7 +171,7 @@ def test_a_creation_takes_few_statements(tmp_path: pathlib.Path) -> None:
     assert api.simulate_post("/v1/tenant/stacks", json=body).status_code == 201
     body["stack_name"] = "second"
     statements = executed(world, lambda: api.simulate_post("/v1/tenant/stacks", json=body))
-    assert len(statements) == 7, statements
+    assert len(statements) == 8, statements
 
 
 def executed(world: World, request: Callable[[], falcon.testing.Result]) -> list[str]:

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ....db.errors import Unavailable
@@ -18,6 +18,7 @@ from ....resources.imported import IMPORTED
 from ....resources.plugin import ADOPTED_ID, ResourceType
 from ....resources.properties import names_things
 from ....resources.registry import ResourceRegistry
+from ....resources.schema import ANY_NAME
 from ....resources.steps import Park, Poll, Step
 from ....shapes import Json, JsonMap
 from ....template.residual import evaluate, holds_secret, partial
@@ -161,7 +162,8 @@ class TaskStep:
         """Make the result of the step that the type has returned."""
         if self._was_read and step.data is None:
             step = replace(step, data=self.target.data)
-        if self.progress is None and self.claim.task.kind in GIVEN and _names_things(self.plugin):
+        has_names = self.uses_names() or IDS in self.target.data
+        if self.progress is None and self.claim.task.kind in GIVEN and has_names:
             # The step that has begun the action has asked for these ids: nobody is asked again.
             data = step.data if step.data is not None else self.target.data
             named = with_ids(data, self.context, self.plugin.properties_schema, self.target.properties)
@@ -170,6 +172,11 @@ class TaskStep:
             step = replace(step, data={IDS: self.target.data[IDS], **step.data})
         self.take(step)
         return self.store(step, {**self.stored, **kept_data(self.plugin, step, self.target, self.secrets)})
+
+    def uses_names(self) -> bool:
+        """Return whether a property has a value that may name a thing in the cloud."""
+        naming = _naming(self.plugin)
+        return ANY_NAME in naming or any(self.target.properties.get(name) for name in naming)
 
     def take(self, step: Step) -> None:
         """Put the data that the type has returned into the view."""
@@ -229,14 +236,15 @@ class CreateStep(TaskStep):
 
     def start(self) -> Step:
         """Start the creation, once all that the properties name is there."""
-        if self.target.physical_id is None and _names_things(self.plugin):
+        if self.target.physical_id is None and self.uses_names():
             check_found(self.context, self.plugin.properties_schema, self.target.properties)
         return super().start()
 
 
 @functools.cache
-def _names_things(plugin: ResourceType) -> bool:
-    return names_things(plugin.properties_schema)
+def _naming(plugin: ResourceType) -> Sequence[str]:
+    """Return the properties of a type that name things in the cloud, themselves or by what is in them."""
+    return [name for name, prop in plugin.properties_schema.items() if names_things(prop)]
 
 
 class AdoptStep(TaskStep):
