@@ -2,6 +2,7 @@
 
 import contextlib
 import http.server
+import itertools
 import pathlib
 import threading
 import typing
@@ -23,7 +24,7 @@ from stoker.db.ids import StackId
 from stoker.features.moves.heat.report import Disposition
 from stoker.features.moves.heat.selection import Selection, WrongSelection
 from stoker.features.moves.inward.api_answers import in_order, path_of_link, referred_attributes
-from stoker.features.moves.inward.api_reader import LOST, NO_EXPORT, HeatApi, HeatRefusal
+from stoker.features.moves.inward.api_reader import LONGEST, LOST, NO_EXPORT, HeatApi, HeatRefusal
 from stoker.features.moves.inward.run import Options
 
 Json = typing.Any
@@ -197,6 +198,23 @@ def test_a_stack_that_changes_while_it_is_read_stays(installation: Installation)
     with open_import(installation.conf, HeatApi(get, PROJECT), lambda done, total: None) as run:
         entry = only(run.run(Options(Selection())))
     assert entry.reasons == ["it was changed while it was read: run this again"]
+
+
+def test_a_stack_that_takes_heat_too_long_to_show_stays(installation: Installation) -> None:
+    heat = ScriptedHeat(value_stack("slow"), value_stack("quick"))
+    seconds = itertools.count()
+
+    def get(path: str) -> Json:
+        if "/slow/" in path:
+            for _ in range(int(LONGEST) // 3):
+                next(seconds)
+        return heat.get(path)
+
+    api = HeatApi(get, PROJECT, monotonic=lambda: float(next(seconds)))
+    with open_import(installation.conf, api, lambda done, total: None) as run:
+        report = run.run(Options(Selection()))
+    assert report.counts() == {"moved": 1, "stays": 1}
+    assert report.stacks[0].reasons == ["Heat has not shown the whole stack within 3600 s"]
 
 
 def test_what_heat_refuses_is_said_and_other_stacks_move(installation: Installation) -> None:

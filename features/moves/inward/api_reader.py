@@ -5,6 +5,7 @@ the other answers keep back: values of hidden parameters, and the data that type
 it where its option ``enable_stack_abandon`` is set, and its policy allows it.  It deletes nothing.
 """
 
+import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -56,6 +57,8 @@ LISTED = 100
 DEEPEST = 50
 MOST_STACKS = 10_000
 """Stacks of one tree."""
+LONGEST = 3600.0
+"""Seconds in which Heat must have shown a tree; the answer to a last request may take longer."""
 _AMBIGUOUS = ("UPDATE", "ROLLBACK", "RESTORE")
 """Actions after whose failure resources may have an older definition than the template's."""
 NO_EXPORT = (
@@ -86,10 +89,19 @@ class HeatApi:
     :param get: sends a request.
     :param project_id: id of the project.
     :param parameters: values for hidden parameters, by name, in clear.
+    :param monotonic: a clock whose seconds never jump.
     """
 
-    def __init__(self, get: Get, project_id: str, parameters: Mapping[str, Json] | None = None) -> None:
+    def __init__(
+        self,
+        get: Get,
+        project_id: str,
+        parameters: Mapping[str, Json] | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._get = get
+        self._monotonic = monotonic
         self.project_id = project_id
         self._parameters = dict(parameters or {})
         self._exports = True
@@ -228,27 +240,36 @@ class HeatApi:
     def _read(self, answer: JsonMap) -> HeatTree:
         path = StackPath(answer["stack_name"], answer["id"])
         root = stack_of(answer, self.project_id, 0)
+        get = self._timed()
         try:
-            before = self._show(path)
+            before = _show(get, path)
             if root.status == Status.IN_PROGRESS:
                 return HeatTree(root)
-            tree = self._reading().tree(path, self._export(path))
-            if self._show(path) != before:
+            export = self._export(get, path)
+            tree = _TreeReading(get, self.project_id, self._parameters).tree(path, export)
+            if _show(get, path) != before:
                 return HeatTree(root, faults=["it was changed while it was read: run this again"])
         except HeatRefusal as error:
             return HeatTree(root, faults=[str(error)])
         return tree
 
-    def _show(self, path: StackPath) -> JsonMap:
-        answer: JsonMap = self._get(f"{path}?resolve_outputs=false")["stack"]
-        return answer
+    def _timed(self) -> Get:
+        """Return the function that sends the requests for one tree; it refuses them when the time is over."""
+        end = self._monotonic() + LONGEST
 
-    def _export(self, path: StackPath) -> JsonMap | None:
+        def get(path: str) -> Json:
+            if self._monotonic() > end:
+                raise HeatRefusal(f"Heat has not shown the whole stack within {LONGEST:g} s")
+            return self._get(path)
+
+        return get
+
+    def _export(self, get: Get, path: StackPath) -> JsonMap | None:
         """Return Heat's export of a stack; None: Heat exports none."""
         if not self._exports:
             return None
         try:
-            answer: JsonMap = self._get(f"{path}/export")
+            answer: JsonMap = get(f"{path}/export")
         except HeatRefusal as error:
             if error.status not in _REFUSALS:
                 raise
@@ -256,8 +277,10 @@ class HeatApi:
             return None
         return answer
 
-    def _reading(self) -> "_TreeReading":
-        return _TreeReading(self._get, self.project_id, self._parameters)
+
+def _show(get: Get, path: StackPath) -> JsonMap:
+    answer: JsonMap = get(f"{path}?resolve_outputs=false")["stack"]
+    return answer
 
 
 _REFUSALS = (400, 403)
