@@ -194,7 +194,7 @@ class StepChildren(Children):
         :raises PermanentError: its template is made of a secret.
         """
         if goal.generated:
-            return parameterize(goal, self._secrets.holds, self._secrets.is_collection)
+            return parameterize(goal, self._secrets.holds, self._secrets.hides)
         properties = kept_properties(self._claim)
         if template_is_secret(self._claim.resource.plugin, properties):
             raise PermanentError(f"the template {SECRET_TEMPLATE}", kind="StackValidationFailed")

@@ -34,6 +34,7 @@ class Secrets:
         self._sealer = sealer
         self._texts: set[str] = set()
         self._collections: set[int] = set()
+        self._has_booleans = False
         self._cached: SecretTexts | None = None
         self.properties: Mapping[str, Json] = {}
 
@@ -58,6 +59,7 @@ class Secrets:
         """Remember a value as a secret, with each map and list in it."""
         self._texts.update(_texts(value, keys=False))
         self._collections.update(_collections(value))
+        self._has_booleans = self._has_booleans or _has_boolean(value)
         self._cached = None
 
     @property
@@ -105,6 +107,14 @@ class Secrets:
         """Return whether a value is a map or a list that is a secret, with its keys and its size."""
         return isinstance(value, Mapping | list | tuple) and _digest(value, []) in self._collections
 
+    def hides(self, value: Json) -> bool:
+        """Return whether a value is to be hidden as a whole: a map or a list that is a secret, or a boolean.
+
+        Once a secret is a boolean, or has one in it, all booleans are hidden: if only the equal ones were,
+        a reader who knows one of the others would know the secret.
+        """
+        return self._has_booleans if isinstance(value, bool) else self.is_collection(value)
+
     def redact(self, text: str) -> str:
         """Return the text without the secrets."""
         return self._secret_texts.redacted(text, may_be_cut=True)
@@ -128,6 +138,13 @@ def _texts(value: Json, *, keys: bool) -> Iterator[str]:
             yield from _texts(item, keys=keys)
     elif value is not None and not isinstance(value, bool) and value != "":
         yield str(value)
+
+
+def _has_boolean(value: Json) -> bool:
+    """Return whether a value is a boolean, or has one in it."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return any(map(_has_boolean, value)) if isinstance(value, list | tuple) else isinstance(value, bool)
 
 
 def _collections(value: Json) -> list[int]:

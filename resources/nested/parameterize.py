@@ -39,9 +39,11 @@ class _Parameters:
                 return self._parameter("json", value, hidden=secret or self._contains_secret(value))
             return {key: self.replaced(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
+            if value and self._is_hidden(value):
+                return self._parameter("json", value, hidden=True)
             return [self.replaced(item) for item in value]
-        if self._contains_secret(value):
-            return self._parameter("string" if isinstance(value, str) else "number", value, hidden=True)
+        if self._contains_secret(value) or self._is_hidden(value):
+            return self._parameter(_type_of(value), value, hidden=True)
         return value
 
     def _unknown(self) -> Json:
@@ -63,6 +65,12 @@ class _Parameters:
         return {"get_param": self._names[key]}
 
 
+def _type_of(scalar: Json) -> str:
+    if isinstance(scalar, bool):
+        return "boolean"
+    return "string" if isinstance(scalar, str) else "number"
+
+
 def no_map(value: Json) -> bool:
     """Return False: where no value is known, none is a secret."""
     return False
@@ -76,7 +84,8 @@ def parameterize(
     :param is_secret: returns whether a value contains a secret.  None: the template is only checked, and
         contains residuals, whose values are unknown before a step: one parameter without a value is in the
         place of all of them.
-    :param is_hidden: returns whether a map is a secret itself, with its keys.
+    :param is_hidden: returns whether a value is a secret as a whole: a map with its keys, a list with its
+        size, a boolean.
     """
     if not goal.generated:
         return goal

@@ -388,6 +388,39 @@ def test_parameters_that_are_not_hidden_are_shown_in_a_nested_stack(watched: Wat
     assert watched.service.get(child)["stack"]["parameters"]["other"] == "in-the-open"
 
 
+GROUPS = {
+    "OS::Heat::ResourceGroup": {"count": 1},
+    "OS::Heat::AutoScalingGroup": {"max_size": 1, "min_size": 1},
+}
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_a_hidden_boolean_and_the_size_of_a_hidden_list_are_in_no_groups_template(
+    watched: Watched, kind: str
+) -> None:
+    use = {"value": {"on": {"get_param": "on"}, "words": {"get_param": "words"}, "plain": ["in-the-open"]}}
+    body = group(kind, {"type": "OS::Heat::Value", "properties": use}, **GROUPS[kind])
+    body["parameters"] = {
+        "on": {"type": "boolean", "hidden": True},
+        "words": {"type": "comma_delimited_list", "hidden": True},
+    }
+    body["outputs"] = {"said": {"value": {"get_attr": ["child", "outputs_list", "value"]}}}
+    if kind == "OS::Heat::ResourceGroup":
+        body["outputs"] = {"said": {"value": {"get_attr": ["child", "value"]}}}
+    values = {"on": True, "words": "one,two,three"}
+    path = watched.service.created(TENANT, f"whole-{len(kind)}", body, parameters=values)
+    expected = {"on": True, "words": ["one", "two", "three"], "plain": ["in-the-open"]}
+    assert watched.output(path, "said") == [expected]
+    [child] = watched.nested(path)
+    [member] = watched.service.get(f"{child}/template")["resources"].values()
+    shown = member["properties"]["value"]
+    assert [list(shown[name]) for name in ("on", "words")] == [["get_param"], ["get_param"]]
+    assert shown["plain"] == ["in-the-open"]
+    assert set(watched.service.get(child)["stack"]["parameters"].values()) >= {"******"}
+    watched.update(path, "PATCH", template=body, parameters={"on": False})
+    assert watched.output(path, "said") == [{**expected, "on": False}]
+
+
 def test_a_group_whose_size_is_known_late_hides_nothing(watched: Watched) -> None:
     body = group("OS::Heat::ResourceGroup", MEMBER, count={"get_attr": ["size", "value"]})
     body["resources"]["size"] = {"type": "OS::Heat::Value", "properties": {"value": 1}}

@@ -38,6 +38,13 @@ def test_other_values_stay_as_they_are(secrets: Secrets, value: typing.Any) -> N
     assert secrets.protect(value) == value
 
 
+@pytest.mark.parametrize("opened", [True, False, {"on": [False]}])
+def test_a_boolean_among_secrets_hides_all_booleans(secrets: Secrets, opened: typing.Any) -> None:
+    assert not secrets.hides(True)
+    secrets.add(opened)
+    assert [secrets.hides(value) for value in (True, False, 1, "true", [True])] == [True, True, *[False] * 3]
+
+
 def test_texts_are_told_without_secrets(secrets: Secrets) -> None:
     assert secrets.redact(f"bad password {WORD} (98765)") == "bad password ****** (******)"
 

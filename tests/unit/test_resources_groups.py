@@ -104,6 +104,21 @@ def test_a_map_that_is_a_secret_is_lifted_out_with_its_keys():
     assert restore_values(parameterized.template, parameterized.parameters)["0"]["properties"] == properties
 
 
+def test_a_list_or_a_boolean_that_is_a_secret_is_lifted_out_as_a_whole():
+    properties = {"a": ["x", "y"], "b": True, "c": [], "d": ["x"]}
+    goal = ChildGoal({"resources": {"0": {"type": "T", "properties": properties}}}, generated=True)
+    parameterized = parameterize(
+        goal, lambda value: value in ("x", "y"), lambda value: value in (["x", "y"], [], True)
+    )
+    shown = parameterized.template["resources"]["0"]["properties"]
+    assert [list(shown[name]) for name in "ab"] == [["get_param"], ["get_param"]]
+    assert [len(shown[name]) for name in "cd"] == [0, 1]
+    assert [declared["type"] for declared in parameterized.template["parameters"].values()] == [
+        *("json", "boolean", "string")
+    ]
+    assert restore_values(parameterized.template, parameterized.parameters)["0"]["properties"] == properties
+
+
 def group(**properties):
     definition = {"type": "T", "properties": {"v": "%index%"}}
     return {"resource_def": definition, **properties}

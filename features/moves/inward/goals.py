@@ -83,7 +83,7 @@ class GoalMaker:
             name = nested.definition.name
             raise Refused(f"the nested stack of resource {name} cannot be taken over: {error}") from error
         if goal.generated:
-            goal = parameterize(goal, secrets.holds, secrets.is_collection)
+            goal = parameterize(goal, secrets.holds, secrets.hides)
         else:
             goal = replace(goal, secret=secret_parameters(goal.parameters, nested.properties, secrets.holds))
         lookup = SealedRowLookup(nested.rows)
