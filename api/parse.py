@@ -14,6 +14,7 @@ from ..shapes import Json, JsonMap
 from ..template.budget import Budget, charged_at
 from ..template.errors import TemplateError
 from ..template.load import load_document
+from ..template.sections import check_outline
 from .bodies import read_raw
 from .collaborators import Downloads
 from .errors import Fault, bad_request
@@ -255,14 +256,31 @@ def _document(value: Json) -> JsonMap:
     check_depth(document)
     check_texts({"adopt_stack_data": document})
     checked: JsonMap = validated(document, ADOPTED, "Invalid adopt data: ")
-    stacks = [checked]
+    stacks: list[tuple[tuple[str, ...], JsonMap]] = [((), checked)]
     while stacks:  # A step stores those of nested stacks, and nobody waits for its answer.
-        entries = (stacks.pop().get("resources") or {}).values()
-        nested = [entry for entry in entries if entry and entry.get("resources")]
-        for entry in nested:
-            validated({"template": {}, "resources": entry["resources"]}, ADOPTED, "Invalid adopt data: ")
-        stacks += nested
+        path, stack = stacks.pop()
+        entries = (stack.get("resources") or {}).items()
+        nested = [((*path, "resources", name), entry) for name, entry in entries if entry]
+        stacks += [(inner, entry) for inner, entry in nested if _checked_stack(inner, entry)]
     return checked
+
+
+def _checked_stack(path: Sequence[str], entry: JsonMap) -> bool:
+    """Check an entry as the stack that it may be, and return whether it has resources.
+
+    :raises Fault: 400, with the path of what is wrong.
+    """
+    if template := entry.get("template"):
+        try:
+            check_outline(template)
+        except TemplateError as error:
+            inside = error.moved(lambda place: (*path, "template", *place))
+            raise bad_request(f"Invalid adopt data: {inside}") from error
+    if not entry.get("resources"):
+        return False
+    context = f"Invalid adopt data: {shortened('.'.join(path))}."
+    validated({"template": {}, "resources": entry["resources"]}, ADOPTED, context)
+    return True
 
 
 def update_request(request: HttpRequest, *, existing: bool) -> UpdateRequest:

@@ -25,7 +25,7 @@ from .errors import (
     named_at_once,
 )
 from .fold import FoldScope, fold, fold_parts
-from .formats import FORMATS, RESOURCE_KEYS, find_version, normal_form
+from .formats import FORMATS, find_version, normal_form
 from .language import (
     CompiledTemplate,
     OutputDefinition,
@@ -39,7 +39,7 @@ from .language import (
 from .parameters import GivenValues, parse_declarations, resolve_parameters, schema
 from .residual import failing, holds_secret, is_deferred, is_failing, quote, references
 from .scalars import kind_of, written
-from .sections import check_sections, checked_keys, parameter_groups, section
+from .sections import check_sections, checked_keys, parameter_groups, resource_body, section
 from .suggestions import closest
 
 _OUTPUT_KEYS = ("description", "value")
@@ -47,8 +47,6 @@ _POLICIES = ("Delete", "Retain", "Snapshot")
 
 _EDGE = 5
 """Steps of work that one edge of the graph takes until it is stored."""
-MAX_NAME = 255
-"""Characters of a resource's name, as many as Heat stores."""
 
 
 MOST_LEVELS = 50
@@ -248,7 +246,7 @@ def _conditional(
     enabled = dict[str, bool | None]()
     for name, body in bodies.items():
         with errors.collect():
-            usable[name] = _usable(name, body, conditions.version, errors)
+            usable[name] = resource_body(name, body, conditions.version, errors)
             enabled[name] = None  # Also where its condition is wrong, which is one error and not several.
             with errors.collect():
                 enabled[name] = _enabled(name, usable[name], conditions)
@@ -289,26 +287,6 @@ def _holds(condition: Json, conditions: Conditions, path: Path) -> bool | None:
         return condition is None or conditions.evaluate(condition, path)
     except ValueUnknown:
         return None
-
-
-def _usable(name: str, declared: object, version: Version, errors: ErrorList) -> JsonMap:
-    """Return the body of a resource that has a name and a type."""
-    path: Path = ("resources", name)
-    if not name or "/" in name or len(name) > MAX_NAME:
-        text = f"it must have 1 to {MAX_NAME} characters, and no slash among them"
-        wrong = 'Resource name may not contain "/"' if "/" in name else "The name of a resource is invalid"
-        raise WordedByHeat(f"{wrong}: {text}", path)
-    allowed = [*RESOURCE_KEYS, *(["condition", "external_id"] if version.has_conditions else [])]
-    body = checked_keys(path, declared, allowed, version, errors)
-    type_name = body.get("type")
-    if not isinstance(type_name, str) or not type_name:
-        text = (
-            "Each resource must contain a type key."
-            if type_name is None
-            else f'Resource "{name}" type is not a string.'
-        )
-        raise WordedByHeat(text, (*path, "type"))
-    return body
 
 
 def _enabled(name: str, body: JsonMap, conditions: Conditions) -> bool | None:

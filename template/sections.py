@@ -3,12 +3,21 @@
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
 from ..shapes import Json, JsonMap
-from .errors import ErrorList, InvalidGroups, InvalidTemplateSection, TemplateError, WordedByHeat
-from .formats import FORMATS
+from .errors import (
+    ErrorList,
+    InvalidGroups,
+    InvalidTemplateSection,
+    TemplateError,
+    WordedByHeat,
+    named_at_once,
+)
+from .formats import FORMATS, RESOURCE_KEYS, find_version, normal_form
 from .language import AWS_DATE, AWS_KEY, HOT_KEY, Path, Version
 from .scalars import kind_of
 from .suggestions import closest, nearest
 
+MAX_NAME = 255
+"""Characters of a resource's name, as many as Heat stores."""
 _SECTIONS = (HOT_KEY, "description", "parameter_groups", "parameters", "resources", "outputs")
 _LATER = ("conditions", "condition", "external_id")
 """Sections and keys of 2016-10-14."""
@@ -94,6 +103,43 @@ def checked_keys(
         return WordedByHeat(_unknown(key, allowed, kind, version), path)
 
     return _corrected(body, allowed, refusal, errors)
+
+
+def resource_body(name: str, declared: object, version: Version, errors: ErrorList) -> JsonMap:
+    """Return the body of a resource that has a name and a type.
+
+    :raises TemplateError: it has none.
+    """
+    path: Path = ("resources", name)
+    if not name or "/" in name or len(name) > MAX_NAME:
+        text = f"it must have 1 to {MAX_NAME} characters, and no slash among them"
+        wrong = 'Resource name may not contain "/"' if "/" in name else "The name of a resource is invalid"
+        raise WordedByHeat(f"{wrong}: {text}", path)
+    allowed = [*RESOURCE_KEYS, *(["condition", "external_id"] if version.has_conditions else [])]
+    body = checked_keys(path, declared, allowed, version, errors)
+    type_name = body.get("type")
+    if not isinstance(type_name, str) or not type_name:
+        text = (
+            "Each resource must contain a type key."
+            if type_name is None
+            else f'Resource "{name}" type is not a string.'
+        )
+        raise WordedByHeat(text, (*path, "type"))
+    return body
+
+
+def check_outline(template: JsonMap) -> None:
+    """Check the version and the sections, and that each resource has a name and a type; not what is in them.
+
+    :raises TemplateError: the template cannot be used.
+    """
+    with named_at_once() as errors:
+        version = find_version(template)
+        outline = normal_form(check_sections(template, version, errors))
+        with errors.within(FORMATS[version.key].native_path) as inside:
+            for name, body in section(outline, "resources").items():
+                with inside.collect():
+                    resource_body(name, body, version, inside)
 
 
 def parameter_groups(groups: object, parameters: Collection[str], errors: ErrorList) -> tuple[JsonMap, ...]:

@@ -120,11 +120,30 @@ BAD_DOCUMENTS = {
     ),
     "an id inside of a nested stack that is a number": (
         {"template": flat(1), "resources": {"r0": {"resources": {"n": {"resource_id": 5}}}}},
-        ["resources.n.resource_id", "string"],
+        ["resources.r0.resources.n.resource_id", "string"],
     ),
     "a resource in the nested stack of another that is a text": (
         {"template": flat(1), "resources": {"r0": {"resources": {"n": {"resources": {"m": "x"}}}}}},
-        ["resources.m", "object"],
+        ["resources.r0.resources.n.resources.m", "object"],
+    ),
+    "a nested template without a version": (
+        {"template": flat(1), "resources": {"r0": {"template": {"resources": {}}}}},
+        ["resources.r0.template", "heat_template_version"],
+    ),
+    "a section of a nested template that there is not": (
+        {"template": flat(1), "resources": {"r0": {"template": {**flat(1), "resorces": {}}}}},
+        ["resorces", "section"],
+    ),
+    "a list of resources in a template two levels down": (
+        {
+            "template": flat(1),
+            "resources": {"r0": {"resources": {"n": {"template": template([])}}}},
+        },
+        ["resources.r0.resources.n.template.resources", "map"],
+    ),
+    "a resource without a type in a nested template": (
+        {"template": flat(1), "resources": {"r0": {"template": template({"m": {"type": 5}})}}},
+        ["resources.r0.template.resources.m.type", "not a string"],
     ),
     "data in a list": (
         {"template": flat(1), "resources": {"r0": {"resource_data": []}}},

@@ -1,10 +1,11 @@
 """Compiling a template to definitions: keys of resources and outputs, the graph, limits."""
 
 import pytest
-from stoker.template.compile import MAX_NAME, Identity, Limits, Source, compile_template, describe
+from stoker.template.compile import Identity, Limits, Source, compile_template, describe
 from stoker.template.errors import CircularDependency, InvalidReference, LimitExceeded, TemplateError
 from stoker.template.language import Reference
 from stoker.template.residual import is_deferred
+from stoker.template.sections import MAX_NAME
 
 NEW = "2021-04-16"
 TYPE = {"type": "OS::Heat::None"}
