@@ -11,7 +11,6 @@ filter the calls of helpers, or "".  Then ``{"start": true}`` with a socket is a
 """
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -40,8 +39,6 @@ _MOST = {
     resource.RLIMIT_NOFILE: 8,
 }
 """Limits of a helper besides its memory: it starts nothing and writes nothing; it reads its own size."""
-_NO_NEW_PRIVILEGES = 38
-"""PR_SET_NO_NEW_PRIVS of prctl(2)."""
 
 
 class ForkServer:
@@ -125,30 +122,10 @@ def _restrict(address_space: int) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
 
 
-def _gain_nothing() -> None:
-    """Refuse for good the privileges of programs with the set-user-ID bit or file capabilities."""
-    ctypes.CDLL(None, use_errno=True).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-
-
 def _address_space(statm: int) -> int:
     """Return the size of the process whose statm(5) is open."""
     pages = os.pread(statm, CONTROL, 0).split()[0]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _why_unfiltered() -> str:
-    """Return why the system does not filter the calls of helpers; "": it does, in a process that tries it."""
-    reader, writer = os.pipe()
-    if (pid := os.fork()) == 0:
-        try:
-            os.write(writer, (system_calls.restrict() or "").encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as answer:
-        text = answer.read(CONTROL // 2).decode(errors="replace")
-    _, status = os.waitpid(pid, 0)
-    return text or (f"the process that tried it ended by {status}" if status else "")
 
 
 def main() -> None:
@@ -159,8 +136,8 @@ def main() -> None:
     for name in _LATE:
         importlib.import_module(name)
     fork_server = ForkServer(Evaluation(limits), limits)
-    _gain_nothing()
-    unfiltered = _why_unfiltered()
+    system_calls.gain_nothing()
+    unfiltered = system_calls.why_unfiltered()
     gc.freeze()  # A collection in a helper would copy the pages that all of them share.
     awake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)

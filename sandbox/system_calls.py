@@ -65,6 +65,9 @@ _NUMBER, _ARCHITECTURE, _SECOND_ARGUMENT = 0, 4, 24
 _FIONBIO = 0x5421
 """The only ioctl: Python gives sockets their timeouts by it."""
 _PR_SET_SECCOMP, _FILTER = 22, 2
+_PR_SET_NO_NEW_PRIVS = 38
+_LONGEST = 1000
+"""Bytes of the reason why there is no filter."""
 
 
 class _Program(ctypes.Structure):
@@ -110,3 +113,24 @@ def restrict() -> str | None:
     if libc.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(filtered), 0, 0) != 0:
         return f"the system refuses it: {os.strerror(ctypes.get_errno())}"
     return None
+
+
+def gain_nothing() -> None:
+    """Refuse for good the privileges of programs with the set-user-ID bit or file capabilities."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def why_unfiltered() -> str:
+    """Return why the system does not filter the calls of helpers; "": it does, in a process that tries it."""
+    reader, writer = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            gain_nothing()
+            os.write(writer, (restrict() or "").encode()[:_LONGEST])
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        text = answer.read(_LONGEST).decode(errors="replace")
+    _, status = os.waitpid(pid, 0)
+    return text or (f"the process that tried it ended by {status}" if status else "")

@@ -18,6 +18,7 @@ from ...db.schema import revisions
 from ...db.schema.revisions import Fit
 from ...rpc.contract import VERSION, parsed, understood
 from ...rpc.level import AUTO
+from ...sandbox import system_calls
 from ...sealing.rotation import Rotation
 from ..commands.config import problems
 from ..config.about import description, epilog
@@ -87,6 +88,14 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check that this release and the running conductors understand each other's messages."""
         return self._on_database(_conductors)
 
+    def system_calls(self) -> Result:
+        """Report whether the system filters the calls of the helpers that evaluate expressions.
+
+        It is no fault where it does not: the limits of helpers hold there, too.
+        """
+        reason = system_calls.why_unfiltered()
+        return Result(Code.SUCCESS, f"not filtered: {reason}" if reason else "filtered (seccomp)")
+
     def _on_database(self, check: Callable[[cfg.ConfigOpts], Result]) -> Result:
         if self._conf is None:
             return NOT_ASKED
@@ -103,6 +112,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("accounts at Keystone and other servers", others),
         ("sealing keys", sealing_keys),
         ("conductors that run", conductors),
+        ("system calls of expressions", system_calls),
     )
 
 

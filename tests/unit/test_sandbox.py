@@ -12,6 +12,7 @@ import time
 
 import pytest
 from harness.waiting import wait_for
+from stoker.cli.programs.status import Checks, Code
 from stoker.sandbox import evaluator, system_calls
 from stoker.sandbox.errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
 from stoker.sandbox.evaluator import Account, charged_to
@@ -487,3 +488,15 @@ def test_the_host_that_cannot_start_a_process_is_not_the_users_error(monkeypatch
             pool.yaql("1", None)
         monkeypatch.undo()
         assert pool.yaql("1", None) == 1
+
+
+@pytest.mark.parametrize(("machine", "words"), [("i686", "not filtered: "), (None, "filt")])
+def test_the_check_of_upgrades_says_whether_calls_are_filtered(
+    monkeypatch: pytest.MonkeyPatch, machine: str | None, words: str
+) -> None:
+    if machine is not None:
+        monkeypatch.setattr(platform, "machine", lambda: machine)
+    elif system_calls.why_unfiltered():
+        pytest.skip("the system has no filter")
+    result = Checks(None).system_calls()
+    assert (result.code, result.details.startswith(words)) == (Code.SUCCESS, True), result.details
