@@ -34,7 +34,7 @@ COUNTERS = (
 Usage = Mapping[str, int]
 """How much a project has, by the counter's name."""
 Changes = dict[str, dict[str, int]]
-"""What a transaction changes, by project and counter."""
+"""Changes of a transaction, by project and counter."""
 NOTED = "stoker_usage"
 """The execution option of a connection that holds the changes of its transaction, for `store` at its end."""
 
