@@ -5,6 +5,7 @@ import urllib.parse
 import uuid
 from collections.abc import Iterator, Mapping
 
+import requests
 from attack.cases import case
 from attack.target import Party, Skip, Target, Unexpected, expect
 from fuzz.laws import CANARY
@@ -130,31 +131,72 @@ def foreign_names(target: Target) -> None:
     expect(target.send("GET", target.path(target.attacker, "stacks", arn)), 302, 403, 404)
 
 
-@case("tenant", "lists with foreign projects, markers, parents and all projects", "nothing foreign; 400, 403")
+MENTIONED = ("stack_id", "config_id", "deployment_id", "server_id", "event_id", "snapshot_id")
+"""The victim's ids that no list of the attacker names."""
+WIDER: tuple[dict[str, str], ...] = (
+    {},
+    {"global_tenant": "true"},
+    {"global_tenant": "true", "show_nested": "1", "show_deleted": "1"},
+)
+"""Queries that name nobody."""
+NAMES_OF = {"tenant": "project_id", "stack_user_project_id": "project_id", "name": "stack_name"}
+"""Parameters of queries that take no id, with the name of what they take; the others take each id."""
+
+
+@case("tenant", "each list with foreign projects, names, markers and ids", "as for nobody's; nothing foreign")
 def lists_of_foreign_things(target: Target) -> None:
-    names = target.names
-    for query in (
-        {"tenant": names["project_id"]},
-        {"stack_user_project_id": names["project_id"]},
-        {"global_tenant": "true"},
-        {"global_tenant": "true", "show_nested": "1", "show_deleted": "1"},
-        {"marker": names["stack_id"]},
-        {"owner_id": names["stack_id"], "show_nested": "1"},
-        {"id": names["stack_id"]},
-        {"name": names["stack_name"]},
-    ):
-        answer = target.send("GET", target.path(target.attacker, "stacks"), params=query)
-        expect(answer, 200, 400, 403)
-        if answer.status_code == 200 and names["stack_id"] in answer.text:
-            raise Unexpected(f"{query} lists the victim's stack")
-    for kind in ("software_configs", "software_deployments"):
-        for query in ({"server_id": names["server_id"]}, {"global_tenant": "true"}, {}):
-            answer = target.send("GET", target.path(target.attacker, kind), params=query)
-            expect(answer, 200, 403)
-            if names["config_id"] in answer.text or names["deployment_id"] in answer.text:
-                raise Unexpected(f"{kind} with {query} lists what is the victim's")
-    events = f"{target.stacks['mine']}/events"
-    expect(target.send("GET", events, params={"marker": names["event_id"]}), 400)
+    own = target.own_names()
+    nobodys = str(uuid.uuid4())
+    for path, parameters in _lists(target):
+        filled = _with(path, own)
+        for query in WIDER:
+            _own_list(target, filled, query)
+        for parameter in sorted(parameters):
+            for name in {NAMES_OF[parameter]} if parameter in NAMES_OF else MENTIONED:
+                value = target.names[name]
+                answers = [_own_list(target, filled, {parameter: each}) for each in (value, nobodys)]
+                texts = [answer.text.replace(value, "ID").replace(nobodys, "ID") for answer in answers]
+                if answers[0].status_code != answers[1].status_code or texts[0] != texts[1]:
+                    raise Unexpected(f"{filled}: {parameter}={name} is answered by {texts}")
+
+
+def _lists(target: Target) -> Iterator[tuple[str, set[str]]]:
+    """Yield the paths of lists of what projects have, each with the parameters that name something."""
+    for _, path, operation in _operations(target, "GET"):
+        last = path.rpartition("/")[2]
+        if "{tenant_id}" not in path or "/admin/" in path or "{row}" in path:
+            continue
+        if last in LISTS:
+            names = {item["name"] for item in operation.get("parameters", ()) if item["in"] == "query"}
+            yield path, names & NAMING
+
+
+LISTS = {
+    *("stacks", "detail", "software_configs", "software_deployments", "events", "resources", "snapshots"),
+    *("outputs", "stack_counts"),
+}
+"""The last segments of the paths of lists."""
+NAMING = {
+    *("tenant", "stack_user_project_id", "name", "marker", "owner_id", "id", "server_id", "parent"),
+    *("physical_resource_id", "stack_name"),
+}
+"""Parameters of queries that name a thing or a project."""
+
+
+def _own_list(target: Target, path: str, query: Mapping[str, str]) -> requests.Response:
+    """Return the answer of a list of the attacker: nothing of the victim may be in it but the query."""
+    answer = target.send("GET", path, params=query)
+    expect(answer, 200, 400, 403, 404)
+    sent = set(query.values())
+    foreign = [name for name in MENTIONED if target.names[name] not in sent]
+    foreign = [name for name in foreign if target.names[name] in answer.text]
+    if foreign or (answer.status_code == 200 and any(value in answer.text for value in sent & _ids(target))):
+        raise Unexpected(f"{path} with {query} lists what is the victim's: {foreign or sorted(sent)}")
+    return answer
+
+
+def _ids(target: Target) -> set[str]:
+    return {target.names[name] for name in MENTIONED}
 
 
 @case("tenant", "the deployments of a foreign server, by its id", "an empty list")
