@@ -141,7 +141,7 @@ def test_errors_name_the_place_in_the_template(openstack: OpenStack) -> None:
         (
             "Properties: {value: {Ref: Secret}}",
             "Properties: {valu: 1}",
-            "Resources.extra.Properties: Unknown Property valu",
+            "Resources.extra.Properties: : Unknown Property valu",
         ),
         ("Type: OS::Heat::TestResource\n    Condition", "Type: OS::X\n    Condition", "Resources.extra.Type"),
         ("Resources:", "Resource:", '"Resource" is not a section of a template; did you mean "Resources"'),

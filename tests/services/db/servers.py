@@ -27,6 +27,7 @@ ON_ALL = {
     "test_due_soon",  # Its statement is a union of limited parts, which each server writes in its own way.
     "test_expand_contract",  # MariaDB commits each statement of a migration.
     "test_query_plans",  # Each server has a planner of its own.
+    "test_rows_read",  # Likewise.
     "test_stopping",  # Who supersedes waits for who requeues.
 }
 """Files whose tests run on all servers; of the others `make test` runs only tests on SQLite."""
