@@ -30,6 +30,21 @@ def test_a_wrong_signature_is_refused_before_body_and_database(method: str, quer
     assert HINT in answer.json["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("stack", "name", "row"),
+    [
+        (StackFacts(id="1", name="n", project_id="other"), "r", 5),
+        (StackFacts(id="2", name="n", project_id="t"), "r", 5),
+        (StackFacts(id="1", name="n", project_id="t"), "other", 5),
+        (StackFacts(id="1", name="n", project_id="t"), "r", 6),
+    ],
+)
+def test_a_signature_opens_no_other_address(stack: StackFacts, name: str, row: int) -> None:
+    path = ADDRESSES.presigned(stack, name, row).endpoint
+    answer = client().simulate_post(path, headers={"X-Auth-Token": MADE.signature}, body="{")
+    assert (answer.status_code, HINT in answer.json["error"]["message"]) == (403, True)
+
+
 def test_the_right_one_in_the_query_or_the_header_lets_the_body_be_read_and_then_the_database() -> None:
     path = MADE.endpoint
     header = {"X-Auth-Token": MADE.signature}
