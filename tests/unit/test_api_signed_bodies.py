@@ -1,6 +1,7 @@
 """Requests whose signer nobody knows yet: how much of them is read, and what of them is computed."""
 
 import dataclasses
+import re
 import tracemalloc
 import typing
 import urllib.parse
@@ -10,6 +11,7 @@ import pytest
 from harness.bare_api import ADDRESSES, bare_services
 from stoker.api import ec2_signatures, signed
 from stoker.api.app import make_app
+from stoker.api.authenticator import NoAuthentication
 from stoker.api.ec2_signatures import (
     MOST_PARAMETERS,
     SignatureClaim,
@@ -63,6 +65,25 @@ def test_of_a_stranger_64_kib_are_read(method: str, path: str) -> None:
     answer = client().simulate_request(method, path, body="x" * (MOST_UNKNOWN + 1))
     assert (answer.status_code, kind_of(answer)) == (413, "RequestLimitExceeded")
     assert client().simulate_request(method, path, body="x" * MOST_UNKNOWN).status_code != 413
+
+
+class Refusing(NoAuthentication):
+    """A check of tokens that accepts nobody."""
+
+    def identify(self, *arguments: typing.Any) -> typing.NoReturn:
+        raise Fault(401, "Unauthorized", "no token")
+
+
+def test_who_has_no_token_is_refused_before_the_body_is_read() -> None:
+    api = client(auth=Refusing())
+    statuses = {}
+    for path, operations in ROUTES.items():
+        for method in {"POST", "PUT", "PATCH"} & operations.keys():
+            if not operations[method].signed and not operations[method].presigned:
+                address = re.sub(r"{[^}]+}", "1", path)
+                statuses[method, path] = api.simulate_request(method, address, body="{").status_code
+    assert len(statuses) > 10
+    assert set(statuses.values()) == {401}, statuses
 
 
 def large_form(start: str, end: str = "") -> bytes:
