@@ -32,7 +32,7 @@ INTERRUPTED = 0.2
 """Probability of being held up before a write, where late results are sought: one seed in eight has some."""
 SINCE = {
     "before its replacement is there, and its dependents have moved": 6,
-    "no answer": 215,
+    "no answer": 545,
 }
 """Bug -> where to begin: the seeds before were seen not to find it, and take their time."""
 
