@@ -120,6 +120,30 @@ def test_nested_stacks_keep_their_ids(installation: Installation) -> None:
     assert "abcd" not in str(installation.rows(child.id))
 
 
+def test_members_of_a_group_get_the_hidden_values_that_make_all_their_properties(
+    installation: Installation,
+) -> None:
+    value = {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "secret"}}}
+    leaf = template({"v": value}, parameters=HIDDEN)
+    body = {"type": "leaf.yaml", "properties": {"secret": "hush-hush"}}
+    member = AnsweredStack("group-0", leaf, [Answered("v", "OS::Heat::Value", "group-0-v")])
+    group = AnsweredStack("group", template({"0": body}), [Answered("0", "leaf.yaml", child=member)])
+    of_member = {"type": "leaf.yaml", "properties": {"secret": {"get_param": "secret"}}}
+    properties = {"count": 1, "resource_def": of_member}
+    outer = AnsweredStack(
+        "outer",
+        template({"g": {"type": "OS::Heat::ResourceGroup", "properties": properties}}, parameters=HIDDEN),
+        [Answered("g", "OS::Heat::ResourceGroup", child=group)],
+        environment={"parameters": {"secret": "hush-hush"}},
+        hidden=["secret"],
+        files={"leaf.yaml": yaml.safe_dump(leaf)},
+    )
+    group.fields, member.fields = {"parent": outer.id}, {"parent": group.id}
+    entry = only(installation.run_by_api(ScriptedHeat(outer)))
+    assert (entry.disposition, entry.differences, entry.stacks) == (Disposition.MOVED, [], 3)
+    assert "hush-hush" not in str(installation.rows(group.id))
+
+
 @pytest.mark.parametrize("exports", [True, False])
 def test_values_that_types_have_stored_come_from_the_export_or_from_attributes(
     installation: Installation, *, exports: bool

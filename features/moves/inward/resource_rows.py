@@ -1,5 +1,6 @@
 """One resource of Heat's as a row of Stoker's; pure."""
 
+import contextlib
 import re
 import typing
 import uuid
@@ -110,7 +111,10 @@ def stored_properties(resource: HeatResource, place: ResourcePlace, secrets: Sec
     lookup = RowLookup(place.rows, secrets.open)
     values = dict(resource.properties or {})
     if not residuals and place.definition.properties:
-        # A function makes all properties.
+        # A function makes all properties.  Heat's API does not show them.
+        if not values:
+            with contextlib.suppress(TemplateError, LookupError):
+                values = evaluate(place.definition.properties, lookup)
         is_secret = holds_secret(place.definition.properties)
         return property_column(values, secrets, is_secret=is_secret)
     stored: dict[str, Json] = {}
