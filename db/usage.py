@@ -21,15 +21,7 @@ from . import statements
 from .rows import Stack
 from .schema import tables
 
-COUNTERS = (
-    "stacks",
-    "resources",
-    "snapshots",
-    "goal_bytes",
-    "software_configs",
-    "software_deployments",
-    "software_bytes",
-)
+COUNTERS = tables.PROJECT_COUNTERS
 """Names of the counters, which are those of the quotas."""
 Usage = Mapping[str, int]
 """How much a project has, by the counter's name."""
@@ -183,13 +175,21 @@ def projects(conn: Connection, after: str = "", *, limit: int) -> list[str]:
 
     :param after: the id behind which the page begins.
     """
-    owners = [_P.c.id, *(table.c.project_id for table in _COUNTED)]
     pages = (
         sa.select(owner.label("id")).where(owner > after).distinct().order_by(owner).limit(limit).subquery()
-        for owner in owners
+        for owner in _OWNERS
     )
-    known = sa.union(*(sa.select(page.c.id) for page in pages)).subquery()
-    return list(conn.execute(sa.select(known.c.id).order_by(known.c.id).limit(limit)).scalars())
+    ids = sa.union(*(sa.select(page.c.id) for page in pages)).subquery()
+    return list(conn.execute(sa.select(ids.c.id).order_by(ids.c.id).limit(limit)).scalars())
 
 
-_COUNTED = (tables.stack, tables.software_config, tables.software_deployment)
+def has_any(conn: Connection, project_id: str) -> bool:
+    """Return whether a project has something, or a row."""
+    exist = (sa.exists().where(owner == project_id) for owner in _OWNERS)
+    return bool(conn.execute(sa.select(sa.or_(*exist))).scalar())
+
+
+_OWNERS = (
+    *(_P.c.id, tables.stack.c.project_id),
+    *(tables.software_config.c.project_id, tables.software_deployment.c.project_id),
+)

@@ -9,6 +9,7 @@ from cliff.lister import Lister
 from ...db import usage
 from ...db.engine import Database
 from ...observe.terminal import HarmlessTable
+from .base import AdminError
 from .sessions import session_of
 
 PAGE = 100
@@ -33,6 +34,11 @@ class DbRecount(HarmlessTable, Lister):
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
         database = session_of(self, long_work=True).database
+        for project_id in parsed.project:
+            if not database.read(partial(usage.has_any, project_id=project_id)):
+                raise AdminError(
+                    f"Project {project_id!r} has nothing here and had nothing: name it by its id"
+                )
         count = usage.differences if parsed.dry_run else usage.recount
         rows = [
             (wrong.project_id, wrong.counter, wrong.stored, wrong.counted)

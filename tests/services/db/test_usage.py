@@ -160,5 +160,7 @@ def test_all_projects_are_counted_again(database: Database) -> None:
         database.write(lambda conn: projects.lock(conn, name))  # noqa: B023
     database.write(lambda conn: conn.execute(sa.delete(tables.project).where(tables.project.c.id == "p007")))
     assert list(all_projects(database)) == names
+    assert database.read(lambda conn: usage.has_any(conn, "p007"))
+    assert not database.read(lambda conn: usage.has_any(conn, "p07"))
     [wrong] = database.write(lambda conn: usage.recount(conn, "p007"))[:1]
     assert (wrong.counter, wrong.stored, wrong.counted) == ("stacks", 0, 1)
