@@ -21,7 +21,7 @@ from . import statements
 from .rows import Stack
 from .schema import tables
 
-COUNTERS = tables.PROJECT_COUNTERS
+COUNTERS = tuple(column.name for column in tables.project.c if isinstance(column.type, sa.BigInteger))
 """Names of the counters, which are those of the quotas."""
 Usage = Mapping[str, int]
 """How much a project has, by the counter's name."""

@@ -94,8 +94,10 @@ class Quotas:
         project = projects.lock(conn, project_id)
         limits = {**self.defaults, **project.quotas}
         for name in names:
-            if UNLIMITED != limits[name] < project.usage[name]:
-                raise _exceeded(_KINDS[name], project.usage[name], limits[name])
+            most = limits[name]
+            used = project.usage[name]
+            if most != UNLIMITED and used > most:
+                raise _exceeded(_KINDS[name], used, most)
 
     def check_room(self, conn: Connection, project_id: str, name: QuotaName) -> None:
         """Check that a project may have one more; another request may take the place before this one.
@@ -104,7 +106,7 @@ class Quotas:
         """
         project = projects.get(conn, project_id)
         most = {**self.defaults, **project.quotas}[name]
-        if UNLIMITED != most <= project.usage[name]:
+        if most != UNLIMITED and project.usage[name] >= most:
             raise _exceeded(_KINDS[name], project.usage[name], most)
 
     def check_growth(self, conn: Connection, before: Stack, after: Stack) -> None:

@@ -152,17 +152,6 @@ setting = sa.Table(
     sa.Column("value", JsonText, nullable=False),
 )
 
-PROJECT_COUNTERS = (
-    "stacks",
-    "resources",
-    "snapshots",
-    "goal_bytes",
-    "software_configs",
-    "software_deployments",
-    "software_bytes",
-)
-"""Columns that count how much a project has of what quotas limit, by the quotas' names: see usage.py."""
-
 #: Projects that have or had something: their rows are locks, see projects.py.
 project = sa.Table(
     "project",
@@ -170,7 +159,15 @@ project = sa.Table(
     sa.Column("id", sa.String(64), primary_key=True),
     # {name: limit}, where an admin has set another than the default; -1: no limit.
     sa.Column("quotas", JsonText(dict)),
-    *(sa.Column(name, sa.BigInteger, nullable=False, default=0) for name in PROJECT_COUNTERS),
+    # How much it has of what quotas limit: see usage.py.
+    *(
+        sa.Column(name, sa.BigInteger, nullable=False, default=0)
+        for name in ("stacks", "resources", "snapshots", "goal_bytes")
+    ),
+    *(
+        sa.Column(name, sa.BigInteger, nullable=False, default=0)
+        for name in ("software_configs", "software_deployments", "software_bytes")
+    ),
 )
 
 #: Templates, environments and file sets, addressed by the SHA-256 of their canonical JSON text.
