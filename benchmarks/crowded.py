@@ -1,4 +1,4 @@
-"""What a request costs in a project of many stacks, as a ratio to the same request in a small one.
+"""Cost of a request in a project of many stacks, as a ratio to the same request in a small one.
 
 Usage:
     python benchmarks/crowded.py [--stacks 100000] [--runs 40]
@@ -9,6 +9,7 @@ the fastest create or first page takes more than 1.2 times the fastest one in th
 """
 
 import argparse
+import functools
 import os
 import pathlib
 import sqlite3
@@ -22,6 +23,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
 from client.serving import Service
 from harness import templates
+from stoker.db import usage
+from stoker.db.engine import Database
 
 MOST = 1.2
 FEW = 60
@@ -110,22 +113,19 @@ def fill(path: pathlib.Path, count: int) -> None:
     with sqlite3.connect(path, timeout=60) as conn:
         columns = [name for _, name, *_ in conn.execute("PRAGMA table_info(stack)")]
         for project, number in (("large", count), ("small", FEW)):
-            made = f"printf('{'large small'.index(project)}%07d-0000-4000-8000-000000000000', n)"
+            new_id = f"printf('{'large small'.index(project)}%07d-0000-4000-8000-000000000000', n)"
             values: Json = {name: f"stack.{name}" for name in columns}
-            values |= {"id": made, "root_id": made, "name": "'s' || n", "live_name": "'s' || n"}
+            values |= {"id": new_id, "root_id": new_id, "name": "'s' || n", "live_name": "'s' || n"}
             values |= {"created_at": "stack.created_at - 1 + n / 1e7"}
             values |= {"status": f"CASE WHEN n % {number // PAGE} = 0 THEN 'FAILED' ELSE stack.status END"}
             text = COPY.format(columns=", ".join(columns), values=", ".join(values.values()))
             conn.execute(text, {"count": number, "project": project})
-            sizes = "tree_resources + excess_resources"
-            conn.execute(
-                "UPDATE project SET (stacks, resources, goal_bytes) = "
-                f"(SELECT count(*), sum({sizes}), sum(goal_size) FROM stack WHERE tenant = project.id) "
-                "WHERE id = ?",
-                (project,),
-            )
         conn.execute(TAGS)
     conn.close()
+    database = Database(f"sqlite:///{path}")
+    for project in ("large", "small"):
+        database.write(functools.partial(usage.recount, project_id=project))
+    database.close()
 
 
 if __name__ == "__main__":
