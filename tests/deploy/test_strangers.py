@@ -113,6 +113,7 @@ def stranger(tmp_path: pathlib.Path) -> Iterator[Stranger]:
         assert somebody.service.stop() == 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(2700)  # It installs a hundred packages.
 def test_the_days_work_from_the_wheel_in_an_empty_home(stranger: Stranger) -> None:
     """Day 2 continues where day 1 ends; its other commands are for hosts with daemons of their own."""
