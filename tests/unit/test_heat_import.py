@@ -721,3 +721,28 @@ def test_a_handle_and_its_condition_keep_the_reference_that_heat_has(installatio
     assert rows["h"].reference_id == "user-of-h"
     assert rows["w"].properties == {"handle": "user-of-h", "timeout": 60}
     assert (rows["w"].data or {})["signals"] == '{"a": "d"}'
+
+
+@pytest.mark.parametrize("source", ["parameter", "attribute"])
+def test_properties_that_a_function_makes_of_a_secret_are_sealed(
+    installation: Installation, source: str
+) -> None:
+    value = {"value": "hush-hush"}
+    of_source = {"parameter": {"get_param": "p"}, "attribute": {"get_attr": ["m", "value"]}}[source]
+    first = {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}, "type": "json"}}
+    stack_id = installation.heat.stack(
+        "whole",
+        template(
+            {"m": first, "v": {"type": "OS::Heat::Value", "properties": of_source}},
+            parameters={"p": {"type": "json", "hidden": True}},
+        ),
+        [
+            HeatRow("m", "whole-m", {"value": value, "type": "json"}, attributes={"value": value}),
+            HeatRow("v", "whole-v", value),
+        ],
+        environment={"parameters": {"p": encrypted(json.dumps(value))}, "encrypted_param_names": ["p"]},
+    )
+    assert only(installation.run()).differences == []
+    unseal = make_sealer(installation.conf).of_stack("project", stack_id).open
+    assert in_clear(installation.rows(stack_id)["v"].properties, unseal) == value
+    assert "hush-hush" not in installation.text()

@@ -96,9 +96,8 @@ def _made_id(resource: HeatResource, place: ResourcePlace) -> str | None:
         properties = resource.properties or {}
         return f"{properties.get('RouteTableId')}:subnet_id={properties.get('SubnetId')}"
     if place.definition.type == LAUNCH_CONFIGURATION:
-        return name_of(
-            place.stack.name, resource.name, resource.uuid
-        )  # Heat stores none, and shows this one.
+        # Heat stores none, and shows this one.
+        return name_of(place.stack.name, resource.name, resource.uuid)
     return None
 
 
@@ -107,27 +106,25 @@ def stored_properties(resource: HeatResource, place: ResourcePlace, secrets: Sec
 
     What is nothing but a reference becomes Stoker's value of it: that of a few types differs from Heat's.
     """
-    residuals = members(place.definition.properties)
+    definition = place.definition.properties
+    residuals = members(definition)
     lookup = RowLookup(place.rows, secrets.open)
     values = dict(resource.properties or {})
-    if not residuals and place.definition.properties:
+    if not residuals and definition:
         # A function makes all properties.  Heat's API does not show them.
         if not values:
             with contextlib.suppress(TemplateError, LookupError):
-                values = evaluate(place.definition.properties, lookup)
-        is_secret = holds_secret(place.definition.properties)
-        return property_column(values, secrets, is_secret=is_secret)
+                values = evaluate(definition, lookup)
+        return property_column(values, secrets, is_secret=_is_secret(definition, place.rows))
     stored: dict[str, Json] = {}
     for name, residual in residuals.items():
         is_reference = is_node(residual) and residual[FN] == "get_resource"
         if is_reference or name not in values:
-            try:
+            with contextlib.suppress(TemplateError, LookupError):
                 values[name] = evaluate(residual, lookup)
-            except (TemplateError, LookupError):
-                if name not in values:
-                    continue
-        is_secret = _is_secret(residual, place.rows)
-        stored[name] = property_column(values[name], secrets, is_secret=is_secret)
+        if name in values:
+            is_secret = _is_secret(residual, place.rows)
+            stored[name] = property_column(values[name], secrets, is_secret=is_secret)
     return mapping(stored)
 
 
@@ -199,7 +196,7 @@ def reference_in_clear(row: Resource, secrets: Secrets) -> str:
 
 
 def _is_secret(residual: Json, rows: Mapping[str, Resource]) -> bool:
-    """Return whether a secret is in a property, its own or one of a resource that it refers to."""
+    """Return whether a secret is in properties, their own or one of a resource that they refer to."""
     if holds_secret(residual):
         return True
     for item in nodes(residual):
