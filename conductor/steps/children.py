@@ -21,13 +21,12 @@ from ...resources.contract.children import (
 )
 from ...resources.contract.views import physical_name
 from ...resources.errors import PermanentError
-from ...resources.nested.members import output_name
 from ...resources.nested.parameterize import parameterize
 from ...shapes import JsonMap
-from ...template.residual import node, partial
+from ...template.residual import partial
 from .claimed_writes import StepDatabase
 from .nested import NestedStackOperations
-from .secrets import SealedLookup, Secrets, failing_outputs, open_outputs
+from .secrets import SealedLookup, Secrets, failing_outputs, open_inner_values, open_outputs
 from .target import kept_properties
 
 
@@ -102,14 +101,7 @@ class StepChildren(Children):
         if stack is None:
             return {}
         rows = {row.name: row for row in self._present_rows()}
-        outputs = {}
-        for parts in requested:
-            _, name, *attribute = str(parts[0]).split(".", 2)
-            path = [*attribute, *parts[1:]]
-            if name in rows:
-                value = node("get_attr", name, *path) if path else node("get_resource", name)
-                outputs[output_name(parts)] = {"value": value}
-        return open_outputs(outputs, rows, self._secrets)
+        return open_inner_values(requested, rows, self._secrets)
 
     def output_errors(self) -> Mapping[str, str]:
         stack = self._stack()

@@ -4,20 +4,33 @@ A value that was unsealed for a step is remembered, so that it is not stored or 
 """
 
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...db.rows import Resource
 from ...db.work.claim import Claim, InputValue
 from ...resources.errors import PermanentError
 from ...resources.nested.base import output_error
+from ...resources.nested.members import output_name
 from ...sealing.redaction import SecretTexts
 from ...sealing.sealer import BoundSealer
 from ...sealing.stored import SealedRowLookup, StoredLookup, as_residual, in_clear
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import TemplateError
-from ...template.residual import ARGS, FN, evaluate, is_node, mapping, members, nodes, partial, quote, sealed
+from ...template.residual import (
+    ARGS,
+    FN,
+    evaluate,
+    is_node,
+    mapping,
+    members,
+    node,
+    nodes,
+    partial,
+    quote,
+    sealed,
+)
 
 
 class Secrets:
@@ -208,6 +221,24 @@ def open_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Secret
         except (TemplateError, LookupError):
             values[name] = None
     return values
+
+
+def open_inner_values(
+    requested: Iterable[Sequence[str | int]], rows: Mapping[str, Resource], secrets: Secrets
+) -> dict[str, Json]:
+    """Return the values of attributes of a nested stack's resources; None for those that are not there.
+
+    :param requested: paths, which begin with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``.
+    :param rows: the stack's resources by name; others have no values.
+    """
+    outputs = {}
+    for parts in requested:
+        _, name, *attribute = str(parts[0]).split(".", 2)
+        path = [*attribute, *parts[1:]]
+        if name in rows:
+            value = node("get_attr", name, *path) if path else node("get_resource", name)
+            outputs[output_name(parts)] = {"value": value}
+    return open_outputs(outputs, rows, secrets)
 
 
 def failing_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Secrets) -> dict[str, str]:

@@ -6,7 +6,7 @@ It offers no service of the cloud.  A type that needs one cannot be moved.
 import typing
 from collections.abc import Mapping, Sequence
 
-from ....conductor.steps.secrets import Secrets, failing_outputs, open_outputs
+from ....conductor.steps.secrets import Secrets, failing_outputs, open_inner_values, open_outputs
 from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.children import inputs_of_child
@@ -15,9 +15,7 @@ from ....resources.contract.children import ChildInputs, ChildState, GroupMember
 from ....resources.contract.context import StepContext
 from ....resources.contract.views import ReferencedResource, Sibling
 from ....resources.errors import PermanentError
-from ....resources.nested.members import output_name
-from ....shapes import Json, JsonMap
-from ....template.residual import node
+from ....shapes import JsonMap
 from .built import BuiltStack
 
 if typing.TYPE_CHECKING:
@@ -103,15 +101,7 @@ class ReadChildren:
 
     def inner_values(self, requested: Sequence[Sequence[str | int]]) -> JsonMap:
         """Return attributes of resources of the nested stack."""
-        outputs: dict[str, Json] = {}
-        rows = self._rows
-        for parts in requested:
-            _, name, *attribute = str(parts[0]).split(".", 2)
-            path = [*attribute, *parts[1:]]
-            if name in rows:
-                value = node("get_attr", name, *path) if path else node("get_resource", name)
-                outputs[output_name(parts)] = {"value": value}
-        return open_outputs(outputs, rows, self._secrets)
+        return open_inner_values(requested, self._rows, self._secrets)
 
     def state(self) -> ChildState | None:
         """Return the state of the nested stack; None: it is not built yet."""
