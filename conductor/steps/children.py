@@ -2,13 +2,12 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from ...db.rows import Resource, Stack
 from ...db.states import Status, TaskKind
 from ...db.work.claim import Claim
 from ...engine.parent_resource import ParentResource
-from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...planning.plan import TaskDefinition
 from ...resources.contract.children import (
     ChildFailure,
@@ -20,13 +19,12 @@ from ...resources.contract.children import (
     in_order,
 )
 from ...resources.contract.views import physical_name
-from ...resources.errors import PermanentError
-from ...resources.nested.parameterize import parameterize
 from ...shapes import JsonMap
 from ...template.residual import partial
+from .child_secrets import failing_outputs, goal_with_secrets, open_inner_values, open_outputs
 from .claimed_writes import StepDatabase
 from .nested import NestedStackOperations
-from .secrets import SealedLookup, Secrets, failing_outputs, open_inner_values, open_outputs
+from .secrets import SealedLookup, Secrets
 from .target import kept_properties
 
 
@@ -181,16 +179,8 @@ class StepChildren(Children):
         return child.rows
 
     def _with_secrets(self, goal: ChildGoal) -> ChildGoal:
-        """Return the goal with the names of its secret parameters.
-
-        :raises PermanentError: its template is made of a secret.
-        """
-        if goal.generated:
-            return parameterize(goal, self._secrets.holds, self._secrets.hides)
-        properties = kept_properties(self._claim)
-        if template_is_secret(self._claim.resource.plugin, properties):
-            raise PermanentError(f"the template {SECRET_TEMPLATE}", kind="StackValidationFailed")
-        return replace(goal, secret=secret_parameters(goal.parameters, properties, self._secrets.holds))
+        claim = self._claim
+        return goal_with_secrets(goal, claim.resource.plugin, kept_properties(claim), self._secrets)
 
     def _parent(self, key: str = "") -> ParentResource:
         claim = self._claim

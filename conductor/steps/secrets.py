@@ -4,30 +4,18 @@ A value that was unsealed for a step is remembered, so that it is not stored or 
 """
 
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ...db.rows import Resource
 from ...db.work.claim import Claim, InputValue
 from ...resources.errors import PermanentError
 from ...resources.nested.base import output_error
-from ...resources.nested.members import output_name
 from ...sealing.redaction import SecretTexts
 from ...sealing.sealer import BoundSealer
-from ...sealing.stored import SealedRowLookup, StoredLookup, as_residual, in_clear
+from ...sealing.stored import as_residual, in_clear
 from ...shapes import Json, JsonMap
-from ...template.budget import Budget
-from ...template.errors import TemplateError
 from ...template.residual import (
-    ARGS,
-    FN,
-    evaluate,
-    is_node,
     mapping,
-    members,
-    node,
-    nodes,
-    partial,
     quote,
     sealed,
 )
@@ -181,85 +169,6 @@ def _digest(value: Json, collections: list[int]) -> int:
     if value:
         collections.append(digest)
     return digest
-
-
-class _Opening:
-    """Opens secrets, and remembers as a secret whatever was made of one."""
-
-    def __init__(self, secrets: Secrets, rows: Mapping[str, Resource]) -> None:
-        self._secrets = secrets
-        self._lookup = SealedRowLookup(rows)
-        self._budget = Budget()
-
-    def evaluate(self, tree: Json) -> Json:
-        """Return the value of a tree, and remember the parts that hold secrets."""
-        return self._opened(partial(tree, self._lookup, self._budget))
-
-    def _opened(self, tree: Json) -> Json:
-        """Return the value of a residual in which only secrets are left."""
-        if isinstance(tree, list):
-            return [self._opened(item) for item in tree]
-        if not isinstance(tree, dict):
-            return tree
-        if is_node(tree) and tree[FN] != "literal":
-            value = evaluate(tree, StoredLookup(self._secrets.open), self._budget)
-            self._secrets.add(value)
-            return value
-        return {key: self._opened(item) for key, item in members(tree).items()}
-
-
-def open_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Secrets) -> dict[str, Json]:
-    """Return the values of a nested stack's outputs; None for those that cannot be evaluated.
-
-    :param rows: the stack's resources by name.
-    """
-    opening = _Opening(secrets, rows)
-    values: dict[str, Json] = {}
-    for name, output in outputs.items():
-        try:
-            values[name] = opening.evaluate(output["value"])
-        except (TemplateError, LookupError):
-            values[name] = None
-    return values
-
-
-def open_inner_values(
-    requested: Iterable[Sequence[str | int]], rows: Mapping[str, Resource], secrets: Secrets
-) -> dict[str, Json]:
-    """Return the values of attributes of a nested stack's resources; None for those that are not there.
-
-    :param requested: paths, which begin with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``.
-    :param rows: the stack's resources by name; others have no values.
-    """
-    outputs = {}
-    for parts in requested:
-        _, name, *attribute = str(parts[0]).split(".", 2)
-        path = [*attribute, *parts[1:]]
-        if name in rows:
-            value = node("get_attr", name, *path) if path else node("get_resource", name)
-            outputs[output_name(parts)] = {"value": value}
-    return open_outputs(outputs, rows, secrets)
-
-
-def failing_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Secrets) -> dict[str, str]:
-    """Return the errors of those outputs that can never be computed, whatever the resources say.
-
-    Their texts name parts of templates, and hold no values.
-
-    :param rows: the stack's resources by name.
-    """
-    errors: dict[str, str] = {}
-    for name, output in outputs.items():
-        for item in nodes(output["value"]):
-            args = item[ARGS]
-            text = None
-            if item[FN] == "error":
-                text = args[0]
-            elif item[FN] == "get_attr" and args[0] in rows and isinstance(args[1], str):
-                text = output_error(args[0], secrets.peek(rows[args[0]].data), args[1])
-            if text is not None:
-                errors.setdefault(name, text)
-    return errors
 
 
 class Opener(typing.Protocol):

@@ -4,7 +4,8 @@ import typing
 
 import pytest
 from services.db.rows import a_resource
-from stoker.conductor.steps.secrets import Secrets, open_outputs
+from stoker.conductor.steps.child_secrets import open_outputs
+from stoker.conductor.steps.secrets import Secrets
 from stoker.db.ids import StackId
 from stoker.sealing.redaction import MASK
 from stoker.sealing.sealer import Sealer

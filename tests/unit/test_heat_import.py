@@ -746,3 +746,27 @@ def test_properties_that_a_function_makes_of_a_secret_are_sealed(
     unseal = make_sealer(installation.conf).of_stack("project", stack_id).open
     assert in_clear(installation.rows(stack_id)["v"].properties, unseal) == value
     assert "hush-hush" not in installation.text()
+
+
+def test_a_nested_stack_whose_template_is_made_of_a_secret_stays(installation: Installation) -> None:
+    address = {"TemplateURL": "https://templates.example/t?signature=hush-hush"}
+    first = {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "p"}, "type": "json"}}
+    nested = {"type": "AWS::CloudFormation::Stack", "properties": {"get_attr": ["m", "value"]}}
+    root = template({"m": first, "n": nested}, parameters={"p": {"type": "json", "hidden": True}})
+    root_id = installation.heat.stack(
+        "root",
+        root,
+        environment={"parameters": {"p": encrypted(json.dumps(address))}, "encrypted_param_names": ["p"]},
+    )
+    child_id = installation.heat.stack("root-n", template({}), owner_id=root_id, parent_resource_name="n")
+    t = heat_tables.stack.c
+    with installation.heat.engine.connect() as conn:
+        template_id = conn.execute(sa.select(t.raw_template_id).where(t.id == root_id)).scalar_one()
+    value = HeatRow("m", "root-m", {"value": address, "type": "json"}, attributes={"value": address})
+    for row in (value, HeatRow("n", child_id, address)):
+        installation.heat.resource(root_id, row, template_id)
+    entry = only(installation.run())
+    assert entry.disposition == Disposition.STAYS
+    assert [reason.partition(": ")[2].partition(" value")[0] for reason in entry.reasons] == [
+        "the template must not contain the"
+    ]

@@ -6,17 +6,15 @@ it says something else than the group's.
 """
 
 import json
-from dataclasses import replace
 
+from ....conductor.steps.child_secrets import goal_with_secrets
 from ....conductor.steps.secrets import Secrets
 from ....engine.children import goal_of_child, opened_environment
 from ....engine.context import Compiled, EngineContext
-from ....planning.goal import secret_parameters
 from ....planning.requests import Goal
 from ....resources.contract.children import ChildGoal
 from ....resources.contract.context import StepContext
 from ....resources.errors import StepError, UnknownType
-from ....resources.nested.parameterize import parameterize
 from ....sealing.sealer import BoundSealer
 from ....sealing.stored import SealedRowLookup
 from ....template.compile import Identity
@@ -79,13 +77,10 @@ class GoalMaker:
         """
         try:
             goal = self._child_goal(nested, context)
+            goal = goal_with_secrets(goal, nested.definition.type, nested.properties, secrets)
         except (StepError, TemplateError, UnknownType, LookupError) as error:
             name = nested.definition.name
             raise Refused(f"the nested stack of resource {name} cannot be taken over: {error}") from error
-        if goal.generated:
-            goal = parameterize(goal, secrets.holds, secrets.hides)
-        else:
-            goal = replace(goal, secret=secret_parameters(goal.parameters, nested.properties, secrets.holds))
         lookup = SealedRowLookup(nested.rows)
         facade = {
             "metadata": partial(nested.definition.metadata, lookup),

@@ -6,7 +6,8 @@ It offers no service of the cloud.  A type that needs one cannot be moved.
 import typing
 from collections.abc import Mapping, Sequence
 
-from ....conductor.steps.secrets import Secrets, failing_outputs, open_inner_values, open_outputs
+from ....conductor.steps.child_secrets import failing_outputs, open_inner_values, open_outputs
+from ....conductor.steps.secrets import Secrets
 from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.children import inputs_of_child
