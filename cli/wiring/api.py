@@ -16,7 +16,7 @@ from .console import make_console
 from .engine import make_engine_context
 from .keystone import behind_keystone
 from .messaging import Notifications
-from .origins import make_origin_guard, trusted_proxies
+from .origins import make_origin_guard
 from .pages import make_pages
 from .parts import Parts
 from .services import make_services
@@ -56,7 +56,7 @@ def make_api(
         console=make_console(parts),
         count_request=rates.check,
         count_key=RequestRates(parts.conf.api.max_requests_per_minute).check,
-        strangers=Strangers(trusted_proxies(parts.conf)),
+        strangers=Strangers(parts.conf.api.trusted_proxies),
     )
     pages = make_pages(parts.conf, version)
     app = make_app(

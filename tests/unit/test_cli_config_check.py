@@ -32,6 +32,8 @@ driver = log
 heartbeat_timeout_threshold = 60
 [oslo_policy]
 policy_file = policy.yaml
+[api]
+trusted_proxies = 10.0.0.5, 10.1.0.0/24,2001:db8::/48
 [secrets]
 key = abc
 key = def
@@ -62,6 +64,9 @@ def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
         ("[conductor]\nthreads = many\n", "[conductor] threads", "many"),
         ("[conductor]\nthreads = 0\n", "[conductor] threads", "Should be greater than or equal to 1"),
         ("[api]\nauth_strategy = none\nbind_port = 99999\n", "[api] bind_port", "65535"),
+        ("[api]\ntrusted_proxies = 10.0.0.5, haproxy\n", "[api] trusted_proxies", "'haproxy' is no address"),
+        ("[api]\ntrusted_proxies = 10.0.0.5/24\n", "[api] trusted_proxies", "write 10.0.0.0/24 for the"),
+        ("[api]\ntrusted_proxies = ::1 # TLS\n", "[api] trusted_proxies", "a comment needs a line"),
         ("[stacks]\nheld_time = stops\n", "[stacks] held_time", "stands"),
         (
             "[oslo_messaging_rabbit]\nrabbit_qos_prefetch_count = x\n",
