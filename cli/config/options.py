@@ -3,6 +3,7 @@
 import argparse
 import logging
 import pathlib
+import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -330,12 +331,26 @@ def _register_own(conf: cfg.ConfigOpts, program: str) -> None:
 
 
 def _values(conf: cfg.ConfigOpts) -> dict[str, object]:
-    """Return the values of Stoker's options, and whether debugging is on."""
+    """Return the values of Stoker's options, and whether debugging is on.
+
+    :raises WrongConfiguration: one is invalid.
+    """
     values: dict[str, object] = {"DEFAULT.debug": conf.debug}
     for group, options in GROUPS.items():
         section = conf if group == "DEFAULT" else conf[group]
-        values |= {f"{group}.{option.dest}": getattr(section, option.dest) for option in options}
+        values |= {f"{group}.{option.dest}": _value(section, group, option) for option in options}
     return values
+
+
+def _value(section: cfg.ConfigOpts, group: str, option: cfg.Opt) -> object:
+    try:
+        return getattr(section, option.dest)
+    except cfg.ConfigSourceValueError as error:
+        # The library's own text lacks the section, and has the source in the form of Python's objects.
+        source = re.search(r"detail='([^']+)'", str(error))
+        where = f"{source[1]}: " if source else ""
+        fault = "the value is wrong" if option.secret else error.__context__
+        raise WrongConfiguration(f"{where}[{group}] {option.dest}: {fault}") from error
 
 
 def _check_values(conf: cfg.ConfigOpts) -> None:

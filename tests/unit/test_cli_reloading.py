@@ -38,7 +38,11 @@ CASES = [
         "1.0 30.0 False 32 h",
     ),
     ("[conductor]\nweight=-1\ndrain=9\n", "stays as it is: ", "1.0 30.0 False 32 h"),
-    ("[conductor]\nthreads=none\ndrain=9\n", "stays as it is: ", "1.0 30.0 False 32 h"),
+    (
+        "[conductor]\nthreads=none\ndrain=9\n",
+        "stoker.conf: [conductor] threads: invalid literal",
+        "1.0 30.0 False 32 h",
+    ),
     ("no section", "stays as it is: ", "1.0 30.0 False 32 h"),
     ("", "stays as it is: ", "1.0 30.0 False 32 h"),
     ("[database]\n", "nothing has changed", "1.0 30.0 False 32 h"),
