@@ -346,7 +346,7 @@ def delete_deployment(conn: Connection, deployment: StoredDeployment, now: float
 # -- imported rows ---------------------------------------------------------------------------------
 
 
-Imported = Sequence[StoredConfig] | Sequence[StoredDeployment]
+Imported = Sequence[StoredConfig | StoredDeployment]
 """Rows of one kind that another installation has made, with their ids."""
 
 

@@ -1,7 +1,6 @@
 """Stores the rows of one tree in one transaction, by few statements."""
 
 import itertools
-import typing
 from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
@@ -55,7 +54,7 @@ def store_software(conn: Connection, tree: BuiltTree) -> None:
     tree takes them over, in the state that they have now.  Those of another resource stay what they are.
     """
     for rows in (tree.configs, tree.deployments):
-        of_resources: typing.Any = [row for row in rows if row.resource_id is not None]
+        of_resources = [row for row in rows if row.resource_id is not None]
         software.delete_free(conn, of_resources, tree.root.stack.project_id)
         software.insert_missing(conn, rows)
 
