@@ -193,8 +193,7 @@ def _nested(conn: Connection, root: Stack) -> tuple[list[Stack], list[str]]:
         )
         children = conn.execute(query.order_by(s.c.id)).all()
         orphans += [level[parent] for _, parent, resource in children if resource is None]
-        inside = {StackId(stack_id): None for stack_id, _, resource in children if resource is not None}
-        ids = [stack_id for stack_id in inside if stack_id not in seen]
+        ids = [StackId(key) for key, _, resource in children if resource is not None and key not in seen]
         seen.update(ids)
         below = [stacks.get(conn, stack_id) for stack_id in ids]
         nested += below
