@@ -1,7 +1,6 @@
 """One resource of Heat's as a row of Stoker's; pure."""
 
 import contextlib
-import re
 import typing
 import uuid
 from collections.abc import Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass, replace
 from ....conductor.steps.secrets import Secrets
 from ....conductor.steps.stored_values import data_column, note_properties, property_column, value_columns
 from ....db.ids import ResourceId, StackId
-from ....db.rows import FailureCause, Resource
+from ....db.rows import Resource
 from ....db.states import Status
 from ....planning.plan import TaskDefinition
 from ....resources.contract.views import ResourceView, StackFacts
@@ -42,7 +41,6 @@ from ..mapping.names import name_of
 
 ROUTE_TABLE_ASSOCIATION = "AWS::EC2::SubnetRouteTableAssociation"
 UNFINISHED = "it was in progress when its stack failed in Heat"
-_CAUSE = re.compile(r"Resource [A-Z]+ failed: (\w+): (resources[^:]*): (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -179,15 +177,6 @@ def with_values(
     values = dict(plugin.attribute_values(target) if attributes is None else attributes)
     data = data_column(plugin, target.data, secrets) if target.data else None
     return replace(row, data=data, **value_columns(plugin, values, plugin.reference_id(target), secrets))
-
-
-def failure_cause(reason: str) -> FailureCause:
-    """Return the cause that the reason of a failed stack names."""
-    match = _CAUSE.fullmatch(reason)
-    if match is None:
-        return FailureCause(reason)
-    kind, path, message = match.groups()
-    return FailureCause(message, kind, path)
 
 
 def reference_in_clear(row: Resource, secrets: Secrets) -> str:

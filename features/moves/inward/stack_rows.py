@@ -1,5 +1,6 @@
 """Rows of stacks and their events, and what a tree collects while its stacks are built."""
 
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ....db import content
 from ....db.ids import ContentId, ResourceId, StackId, TraversalId
 from ....db.imported_keys import ImportedKey
-from ....db.rows import Event, Resource, Stack
+from ....db.rows import Event, FailureCause, Resource, Stack
 from ....db.states import Status
 from ....engine.context import Compiled, EngineContext
 from ....resources.nested.base import NestedType
@@ -21,9 +22,10 @@ from ..mapping.columns import STACK
 from .built import BuiltStack
 from .event_rows import event_rows
 from .project_software import ProjectSoftware, makes_software
-from .resource_rows import failure_cause
 from .snapshot_rows import SnapshotRows, snapshot_rows
 from .type_data import keys_of
+
+_CAUSE = re.compile(r"Resource [A-Z]+ failed: (\w+): (resources[^:]*): (.*)", re.DOTALL)
 
 
 @dataclass
@@ -127,7 +129,7 @@ def stack_row(stack: HeatStack, compiled: Compiled, parent: ParentOf | None, par
         parent_resource_id=None if parent is None else parent.resource_id,
         root_id=StackId(stack.id) if parent is None else parent.stack.root_id,
         depth=0 if parent is None else parent.stack.depth + 1,
-        failure_cause=failure_cause(stack.reason) if stack.status == Status.FAILED else None,
+        failure_cause=_failure_cause(stack.reason) if stack.status == Status.FAILED else None,
         traversal=TraversalId(stack.traversal or str(uuid.uuid4())),
         shard=shard_of(stack.id, parts.shard_count),
         template_id=put(compiled.template),
@@ -142,3 +144,12 @@ def stack_row(stack: HeatStack, compiled: Compiled, parent: ParentOf | None, par
         tags=tuple(stack.tags),
         **STACK.to_stoker(stack),
     )
+
+
+def _failure_cause(reason: str) -> FailureCause:
+    """Return the cause that the reason of a failed stack names."""
+    match = _CAUSE.fullmatch(reason)
+    if match is None:
+        return FailureCause(reason)
+    kind, path, message = match.groups()
+    return FailureCause(message, kind, path)
