@@ -17,11 +17,6 @@ from ..heat.rows import HeatConfig, HeatDeployment, HeatResource
 from ..mapping.software import Secret, SoftwareOwner
 
 
-def makes_software(plugin: ResourceType) -> bool:
-    """Return whether the resources of a type are configs or deployments."""
-    return isinstance(plugin, ConfigType | SoftwareDeployment)
-
-
 class ProjectSoftware:
     """The configs and deployments that the resources of one tree have.  For one thread.
 

@@ -19,9 +19,10 @@ from ....shapes import Json
 from ....template.residual import sealed
 from ..heat.rows import HeatResource, HeatStack
 from ..mapping.columns import STACK
+from ..mapping.software import makes_software
 from .built import BuiltStack
 from .event_rows import event_rows
-from .project_software import ProjectSoftware, makes_software
+from .project_software import ProjectSoftware
 from .snapshot_rows import SnapshotRows, snapshot_rows
 from .type_data import keys_of
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from ....db.ids import ConfigId, DeploymentId
 from ....db.rows import Resource
 from ....db.software import StoredConfig, StoredDeployment
+from ....resources.heat.software_configs import ConfigType
+from ....resources.heat.software_deployments import SoftwareDeployment
+from ....resources.plugin import ResourceType
 from ....sealing import software
 from ....sealing.sealer import BoundSealer
 from ....shapes import Json
@@ -32,6 +35,11 @@ class SoftwareOwner:
 
 
 NOBODY = SoftwareOwner()
+
+
+def makes_software(plugin: ResourceType) -> bool:
+    """Return whether the resources of a type are configs or deployments."""
+    return isinstance(plugin, ConfigType | SoftwareDeployment)
 
 
 def stored_config(config: HeatConfig, sealer: BoundSealer, owner: SoftwareOwner) -> StoredConfig:

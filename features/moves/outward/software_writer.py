@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterator, Sequence
 import sqlalchemy as sa
 
 from ....resources.errors import UnknownType
-from ....resources.heat.software_configs import ConfigType
-from ....resources.heat.software_deployments import SoftwareDeployment
 from ....resources.registry import ResourceRegistry
 from ....shapes import Json, JsonMap
 from ..heat import tables
 from ..heat.rows import HeatConfig, HeatDeployment, HeatResource, HeatStack, HeatTree, Refused
+from ..mapping.software import makes_software
 from .statements import Columns, HeatRows
 
 MOST_NAMES = 10
@@ -106,7 +105,7 @@ def _definitions(template: JsonMap, name: str) -> Iterator[JsonMap]:
 
 def _makes_software(type_name: str, registry: ResourceRegistry) -> bool:
     try:
-        return isinstance(registry.get(type_name), ConfigType | SoftwareDeployment)
+        return makes_software(registry.get(type_name))
     except UnknownType:
         return False
 
