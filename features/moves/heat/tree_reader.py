@@ -128,6 +128,7 @@ class TreeReader:
         return rows
 
     def _by_id(self, table: sa.Table, ids: Iterable[int | None]) -> dict[int, Row]:
+        """Return rows by their numbers, which Heat itself gives, and no user can name."""
         return {row["id"]: row for row in rows_of(self._conn, table, "id", {i for i in ids if i is not None})}
 
     def _read_templates(self, stacks: Iterable[Row], resources: Iterable[Row]) -> dict[int, Row]:

@@ -1,1 +1,1 @@
-"""What Heat and Stoker both store of a stack, under both names: the moves in both directions read it here."""
+"""Mapping between the rows of Heat's and those of Stoker's, which the moves of both directions share."""

@@ -6,7 +6,7 @@ Ids are not among them: the maker of a row says where they come from.
 import typing
 
 
-class Columns:
+class CommonColumns:
     """The common columns of one kind of rows.
 
     :param same: names that both have.
@@ -26,20 +26,20 @@ class Columns:
 
 
 # Not the name: that of a nested stack may differ.
-STACK = Columns(
+STACK = CommonColumns(
     *("project_id", "action", "status", "reason", "created_at", "updated_at", "deleted_at"),
     "disable_rollback",
     username="owner",
     timeout="timeout_mins",
 )
-RESOURCE = Columns("name", "action", "status", "reason", "created_at", "updated_at")
-EVENT = Columns(
+RESOURCE = CommonColumns("name", "action", "status", "reason", "created_at", "updated_at")
+EVENT = CommonColumns(
     *("uuid", "resource_name", "resource_type", "physical_id", "action", "status", "reason", "at"),
     "properties",
 )
 # Not the action: an import takes over what a snapshot is, and not what was done with it.
-SNAPSHOT = Columns("name", "status", "reason", "created_at")
-CONFIG = Columns("project_id", "name", "created_at", group="tool")
-DEPLOYMENT = Columns(
+SNAPSHOT = CommonColumns("name", "status", "reason", "created_at")
+CONFIG = CommonColumns("project_id", "name", "created_at", group="tool")
+DEPLOYMENT = CommonColumns(
     *("project_id", "server_id", "action", "status", "reason", "created_at", "updated_at"),
 )

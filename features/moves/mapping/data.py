@@ -12,11 +12,10 @@ from ....resources.openstack.nova.compute import IMAGE
 from ....shapes import Json, JsonMap
 from ..heat.fields import Damaged
 from ..heat.rows import HeatResource
-from ..heat.type_names import AWS_HANDLES, HEAT_HANDLE, SERVERS
+from ..heat.type_names import AWS_HANDLES, EC2_INSTANCE, HEAT_HANDLE, SERVERS
 
 OF_SNAPSHOTS = (BACKUP, IMAGE)
 """Keys that name what a snapshot has made of a resource; both have the same."""
-EC2_INSTANCE = "AWS::EC2::Instance"
 REMOVED = "removed"
 """Key of Stoker's for the members of a group that are removed for good."""
 T = typing.TypeVar("T", bound=Collection[Json])
@@ -51,9 +50,9 @@ def kept_of_heat(type_name: str, data: Mapping[str, str]) -> tuple[dict[str, Jso
 
     :param data: the data of Heat's type.
     """
-    kept = [value for value in KEPT.get(type_name, ()) if value.heat in data]
-    secrets: list[Json] = [data[value.heat] for value in kept if value.is_secret]
-    return {value.stoker: data[value.heat] for value in kept}, secrets
+    values = [value for value in KEPT.get(type_name, ()) if value.heat in data]
+    secrets: list[Json] = [data[value.heat] for value in values if value.is_secret]
+    return {value.stoker: data[value.heat] for value in values}, secrets
 
 
 def kept_of_stoker(type_name: str, data: JsonMap) -> dict[str, str]:
@@ -79,7 +78,9 @@ def blacklist(data: JsonMap) -> dict[str, str]:
 
 
 def ports_of_heat(resource: HeatResource) -> list[str]:
-    """Return the ids of the ports that Heat has made for a server.
+    """Return the ids of the ports that Heat has made for a server, as its data names them.
+
+    An adoption names any: they are asked for, and deleted, with the rights that the stack has at Neutron.
 
     :raises Damaged: its data says something else.
     """
