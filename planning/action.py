@@ -62,7 +62,8 @@ def _failed(plan: Plan, current: Sequence[Resource], running: Collection[Resourc
     """
     missing = [row for row in current if not row.is_there]
     waiting = _dependents(current, {row.id for row in missing})
-    cause = FailureCause("the resource does not exist", path=f"resources.{min(row.name for row in missing)}")
+    first = min(row.name for row in missing if row.id not in waiting)
+    cause = FailureCause("the resource does not exist", path=f"resources.{first}")
     failed = replace(plan.traversal, failure=cause.reason("CHECK"), failure_cause=cause)
     mark = {"action": "CHECK", "status": Status.FAILED, "updated_at": now}
     changes = {}

@@ -118,6 +118,13 @@ def test_a_check_marks_what_was_never_begun_and_the_next_update_makes_it(world: 
     assert unmade not in {row.id for row in rows(world, stack).values()}
 
 
+def test_a_check_names_what_is_missing_and_not_what_waits_for_it(world: World) -> None:
+    stack = world.create("s", template(b={"fail": True}, a={"needs": on("b")}))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    result = act(world, stack, TaskKind.CHECK)
+    assert result.reason == "Resource CHECK failed: ResourceFailure: resources.b: the resource does not exist"
+
+
 def test_a_check_that_has_failed_retries_the_checks_of_the_others(world: World) -> None:
     stack = world.create("s", template(a={"stumbles": True}, b={"fail": True, "needs": on("a")}))
     assert world.settle(lambda: ended(world, stack), within=60)
