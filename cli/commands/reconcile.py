@@ -112,17 +112,21 @@ class Reconcile(HarmlessTable, Lister):
         comparisons = {
             project: unknown.of_project(project) for project in parsed.project or _projects(session)
         }
-        for comparison in comparisons.values():
-            for unread in comparison.unread:
-                self._tell(unread)
+        for project, comparison in comparisons.items():
+            write_lines(self.app.stderr, *unread_lines(project, comparison.unread))
         reconciliation = Reconciliation(session.database, choice)
         return COLUMNS, reconciliation.rows(comparisons)
 
-    def _tell(self, unread: UnreadList) -> None:
-        write_lines(
-            self.app.stderr,
-            f"project {unread.project_id}: not compared: {', '.join(unread.types)}: {unread.reason}",
-        )
+
+def unread_lines(project: str, lists: Sequence[UnreadList]) -> list[str]:
+    """Return what to say of the lists that could not be read: a line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for unread in lists:
+        by_reason.setdefault(unread.reason, []).extend(unread.types)
+    return [
+        f"project {project}: not compared: {reason}: {', '.join(types)}"
+        for reason, types in by_reason.items()
+    ]
 
 
 class Reconciliation:

@@ -53,7 +53,6 @@ class UnreadList:
     :ivar types: the resource types whose things it has.
     """
 
-    project_id: str
     types: Sequence[str]
     reason: str
 
@@ -96,7 +95,7 @@ class UnknownThings:
             try:
                 lists.append((collection, self._read(collection, project_id, roots)))
             except StepError as error:
-                unread.append(UnreadList(project_id, [name for name, _ in types], str(error)))
+                unread.append(UnreadList([name for name, _ in types], str(error)))
         # The rows come last: the key of a creation is stored before the thing is made.
         rows: dict[str | None, known_things.ThingOfRow] = {}
         ids: set[str | None] = set()

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 from services.db.rows import a_stack, store
 from stoker.cli.commands.base import AdminError
-from stoker.cli.commands.reconcile import Choice, Reconciliation
-from stoker.conductor.drift.unknown import Comparison, LostThing, UnknownThing
+from stoker.cli.commands.reconcile import Choice, Reconciliation, unread_lines
+from stoker.conductor.drift.unknown import Comparison, LostThing, UnknownThing, UnreadList
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId, StackId
 from stoker.db.queries.known_things import ThingOfRow
@@ -93,3 +93,15 @@ def test_a_thing_is_deleted_by_a_stack_of_its_project_at_rest(database: Database
     query = sa.select(tables.stack.c.parent_id).where(tables.stack.c.name == result.removeprefix(prefix))
     assert database.read(lambda conn: conn.execute(query).scalar_one()) == stack.id
     assert results(database, acts=True)["old"] == "stays: a resource has it"
+
+
+def test_one_reason_for_many_lists_is_one_line() -> None:
+    unread = [
+        UnreadList(["net", "vpc"], "no rights"),
+        UnreadList(["zone"], "away"),
+        UnreadList(["port"], "no rights"),
+    ]
+    assert unread_lines("p", unread) == [
+        "project p: not compared: no rights: net, vpc, port",
+        "project p: not compared: away: zone",
+    ]
