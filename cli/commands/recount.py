@@ -8,7 +8,7 @@ from cliff.lister import Lister
 
 from ...db import usage
 from ...db.engine import Database
-from ...observe.terminal import HarmlessTable
+from ...observe.terminal import HarmlessTable, write_lines
 from .base import AdminError
 from .sessions import session_of
 
@@ -45,6 +45,8 @@ class DbRecount(HarmlessTable, Lister):
             for project_id in parsed.project or projects(database)
             for wrong in database.write(partial(count, project_id=project_id))
         ]
+        if not rows:
+            write_lines(self.app.stderr, "no counter is wrong")
         return ("Project", "Quota", "Stored", "Counted"), rows
 
 
