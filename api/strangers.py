@@ -153,7 +153,7 @@ class Strangers:
                 return
             self._keep(address, left)
         seconds = math.ceil((1 - left) / PER_SECOND)
-        text = "Too many requests of this address had unknown keys or wrong signatures; try again later"
+        text = "Too many requests of this address had unknown keys or wrong secrets; try again later"
         raise Fault(429, "TooManyRequests", text, retry_after=seconds)
 
     def give_back(self, address: str) -> None:
