@@ -92,11 +92,11 @@ class GoalCompiler:
         cloud = goal.cloud
         # An admin's token sees the admin's own project, not that of another's stack: the steps find out.
         questions = Questions() if cloud is not None and cloud.project_id == identity.project_id else None
-        templates = LoadedTemplates(budget)
+        templates = LoadedTemplates(budget, self._limits.template_bytes)
         contents = NestedContents(
             self._registry,
             files,
-            templates.load,
+            templates,
             budget,
             {each.type for each in self._registry.implied_dependencies},
         )

@@ -153,7 +153,7 @@ class TemplateTree:
     :ivar compile: compiles and checks one child, without the stacks below it.
     :ivar secrets: opens the tokens of secrets.
     :ivar budget: the budget of the request.
-    :ivar load: loads a template; `template.load.LoadedTemplates`.
+    :ivar load: loads a template, unless it is too long; `template.load.LoadedTemplates`.
     :ivar keeps: whether the plans of all stacks are returned.
     :ivar all_members: compiles all members of a group, not one for all, where the type can say which.
     :ivar is_draft: whether the goal is a draft, of which no stack is made now; see Goal.
@@ -341,8 +341,7 @@ class TemplateTree:
         """Read the child's template, or return an equal one that was read."""
         text = goal.template if isinstance(goal.template, str) else json.dumps(goal.template, sort_keys=True)
         if text not in self._parsed:
-            most = 0 if goal.generated else self.limits.template_bytes
-            template = self.load(goal.template, max_bytes=most)
+            template = self.load(goal.template, generated=goal.generated)
             errors = ErrorList()
             described = describe(template, errors)
             before = self.budget.stored

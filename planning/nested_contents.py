@@ -4,7 +4,7 @@ Templates are read as they are, without values: a nested stack is compiled where
 has to know before what others will find in it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..resources.errors import PropertyError, StepError
@@ -13,16 +13,19 @@ from ..resources.plugin import ResourceType
 from ..resources.properties import validate_properties
 from ..resources.registry import ResourceRegistry
 from ..shapes import Json, JsonMap
-from ..template.budget import Budget
+from ..template.budget import Budget, charged_at
 from ..template.environment import Environment, map_type, nested_environment
 from ..template.errors import LimitExceeded, TemplateError
 from ..template.formats import section_of
 from ..template.language import CompiledTemplate, ResourceDefinition, is_template_name
+from ..template.load import LoadedTemplates
 from .implied import with_implied_dependencies
 from .nested_check import static_goal
 
 _DEEPEST = 20
 """Levels of nested stacks that are read; the limit of levels refuses deeper ones anyway."""
+_READ = 500
+"""Characters of a template, or of a registry, that one step of work reads."""
 _TYPE = ("type", "Type")
 _PROPERTIES = ("properties", "Properties")
 _READS = ("get_param", "Ref")
@@ -37,13 +40,13 @@ class NestedContents:
     """The contents of the nested stacks of a request.
 
     :ivar files: the files of the stack, by name.
-    :ivar load: loads a template; it may keep equal ones.
+    :ivar templates: the templates of the request; those above their limit are not read.
     :ivar targets: names of types, in templates or after the mapping; others are not read.
     """
 
     registry: ResourceRegistry
     files: Mapping[str, str]
-    load: Callable[[str | JsonMap], JsonMap]
+    templates: LoadedTemplates
     budget: Budget
     targets: Collection[str]
     _read: dict[tuple[str, str], Parameters] = field(default_factory=dict)
@@ -62,7 +65,10 @@ class NestedContents:
         if not nested and not any(implied.values()):
             return plan
         inside = self.registry.implied_dependencies if nested else ()
-        contents = {name: self.values(plan.resources[name], environment) for name in nested}
+        contents = {}
+        for name in nested:
+            with charged_at("resources", name):
+                contents[name] = self.values(plan.resources[name], environment)
         return with_implied_dependencies(plan, implied, self.budget, contents, inside)
 
     def values(
@@ -79,10 +85,10 @@ class NestedContents:
         try:
             below = nested_environment(environment, definition.name, definition.declared_type, self.budget)
             if is_template_name(definition.type):
-                known = definition.properties
+                values = definition.properties
             else:
-                known = validate_properties(plugin.properties_schema, definition.properties)
-            goal = static_goal(definition, plugin, known, self.files)
+                values = validate_properties(plugin.properties_schema, definition.properties)
+            goal = static_goal(definition, plugin, values, self.files)
             if goal is None:
                 return {}
             if not goal.generated:
@@ -121,25 +127,33 @@ class NestedContents:
 
     def _parameters(self, document: str | JsonMap, environment: Environment, depth: int) -> Parameters:
         """Return the types in a template, with those below, and the parameters that they read."""
-        if depth > _DEEPEST or not self._may_contain(document, environment):
+        if depth > _DEEPEST:
             return {}
         key = (str(document), str(environment.registry))
-        self.budget.step(1 + len(key[0]) // 500)
+        self.budget.step(1 + len(key[1]) // _READ)
         if key not in self._read:
+            self.budget.step(len(key[0]) // _READ)
             self._read[key] = {}  # One that contains itself is refused elsewhere.
-            resources = section_of(self.load(document), "resources")
-            self._read[key] = self._found(
-                resources if isinstance(resources, Mapping) else {}, environment, depth
-            )
+            if self._may_contain(document, environment):
+                resources = section_of(self.templates.load(document), "resources")
+                self._read[key] = self._types_in(
+                    resources if isinstance(resources, Mapping) else {}, environment, depth
+                )
         return self._read[key]
 
     def _may_contain(self, document: str | JsonMap, environment: Environment) -> bool:
         """Return whether it is worth to load a document: it names a type, or other templates may."""
-        if not isinstance(document, str) or environment.registry or environment.operator is not None:
+        if not isinstance(document, str):
+            return True
+        if len(document) > self.templates.max_bytes > 0:
+            return False  # It is refused elsewhere, with its own path.
+        if environment.registry or environment.operator is not None:
             return True
         return any(name in document for name in (*self.targets, ".yaml", ".template"))
 
-    def _found(self, resources: JsonMap, environment: Environment, depth: int) -> dict[str, frozenset[str]]:
+    def _types_in(
+        self, resources: JsonMap, environment: Environment, depth: int
+    ) -> dict[str, frozenset[str]]:
         types: dict[str, frozenset[str]] = {}
         for name, body in resources.items():
             for declared, properties in _bodies(body):

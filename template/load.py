@@ -107,20 +107,24 @@ class LoadedTemplates:
     """Templates of one request: equal texts are loaded once.
 
     :ivar budget: the request's.
+    :ivar max_bytes: longer texts are refused, whoever asks for them; 0: no limit.
     """
 
     budget: Budget
+    max_bytes: int = 0
     _loaded: dict[str, dict[str, Json]] = field(default_factory=dict, init=False)
 
-    def load(self, document: str | JsonMap, *, max_bytes: int = 0) -> dict[str, Json]:
+    def load(self, document: str | JsonMap, *, generated: bool = False) -> dict[str, Json]:
         """Load a template as `load_template` does.
 
+        :param generated: the document is a map that a type has made: its size is not limited.
         :raises TemplateError, LimitExceeded: the errors of `load_template`.
         """
         if not isinstance(document, str):
-            return load_template(document, max_bytes=max_bytes, budget=self.budget)
+            most = 0 if generated else self.max_bytes
+            return load_template(document, max_bytes=most, budget=self.budget)
         if document not in self._loaded:
-            self._loaded[document] = load_template(document, max_bytes=max_bytes, budget=self.budget)
+            self._loaded[document] = load_template(document, max_bytes=self.max_bytes, budget=self.budget)
         return self._loaded[document]
 
 

@@ -15,6 +15,7 @@ from stoker.db.id_source import EPOCH, IdSource
 from stoker.db.ids import ResourceId, StackId, TraversalId
 from stoker.engine.compile import GoalCompiler
 from stoker.planning.implied import with_implied_dependencies
+from stoker.planning.nested_contents import NestedContents
 from stoker.planning.plan import Plan, TraversalScope, plan_create, plan_delete
 from stoker.planning.requests import Goal
 from stoker.planning.update import RegisteredTypeFacts, UpdatePlanner
@@ -26,8 +27,10 @@ from stoker.resources.schema import ANY_NAME, Attribute, Property
 from stoker.sealing.sealer import Sealer
 from stoker.template.budget import Budget
 from stoker.template.compile import Identity, Limits
-from stoker.template.errors import CircularDependency, LimitExceeded
+from stoker.template.environment import Environment
+from stoker.template.errors import CircularDependency, LimitExceeded, TemplateError
 from stoker.template.language import CompiledTemplate
+from stoker.template.load import LoadedTemplates
 
 Json = typing.Any
 
@@ -67,6 +70,10 @@ class Floating(Thing):
     )
 
 
+class Far(Thing):
+    implied_dependencies = (ImpliedDependency("port_id > subnet > network", "Interface", "subnet > network"),)
+
+
 TYPES: dict[str, type[ResourceType]] = {
     "Net": Thing,
     "Subnet": Thing,
@@ -75,6 +82,7 @@ TYPES: dict[str, type[ResourceType]] = {
     "Router": Router,
     "Interface": Thing,
     "Floating": Floating,
+    "Far": Far,
     "OS::Heat::ResourceGroup": ResourceGroup,
 }
 REGISTRY = ResourceRegistry(TYPES)
@@ -98,7 +106,7 @@ def provider(resources: str, outputs: Json = None) -> str:
 
 
 INSIDE = {
-    "makes.yaml": provider("s: {type: Subnet, properties: {network: {get_param: network}}}"),
+    "makes.yaml": provider("s: {type: Subnet, properties: {network: {get_param: network}}}", ["s"]),
     "uses.yaml": provider("p: {type: Port, properties: {network: {get_param: network}}}", ["p"]),
     "both.yaml": provider(
         "s: {type: Subnet, properties: {network: {get_param: network}}}\n"
@@ -112,7 +120,19 @@ INSIDE = {
         "s: {type: Subnet, properties: {network: {get_param: network}}}\n"
         "w: {type: Interface, properties: {router: {get_param: router}, subnet: {get_resource: s}}}"
     ),
-    "deep.yaml": provider("d: {type: makes.yaml, properties: {network: {get_param: network}}}"),
+    "link.yaml": provider("w: {type: Interface, properties: {subnet: {get_param: subnet}}}"),
+    "other.yaml": provider("s: {type: Acme::Range, properties: {network: {get_param: network}}}"),
+    "deep.yaml": provider(
+        "d: {type: makes.yaml, properties: {network: {get_param: network}, port: {get_param: port}}}"
+    ),
+    "two.yaml": provider(
+        "s: {type: Subnet, properties: {network: {get_param: network}}}\n"
+        "t: {type: Subnet, properties: {network: {get_param: router}}}"
+    ),
+    "group.yaml": provider(
+        "g:\n  type: OS::Heat::ResourceGroup\n  properties:\n"
+        "    resource_def: {type: Subnet, properties: {network: {get_param: network}}}"
+    ),
 }
 
 
@@ -121,6 +141,7 @@ def compiled(
     *,
     environment: Json = None,
     parameters: Json = None,
+    files: Json = None,
     limits: Limits | None = None,
 ) -> CompiledTemplate:
     goal = Goal(
@@ -131,7 +152,7 @@ def compiled(
         },
         environment=environment or {},
         parameters=parameters or {},
-        files={"subnet.yaml": PROVIDER, **INSIDE},
+        files={"subnet.yaml": PROVIDER, **INSIDE, **(files or {})},
     )
     compiler = GoalCompiler(REGISTRY, limits or Limits())
     return compiler.compile(goal, Identity("s", "i", "p"), SEALER).plan
@@ -346,6 +367,111 @@ CASES = [
         "n: s way\nf: way",
     ),
     Case(
+        "a nested stack does not wait for what waits for something inside of it",
+        """
+        net: {type: Net}
+        n: {type: makes.yaml, properties: {network: {get_resource: net}}}
+        r: {type: Router, properties: {gateway: {network: {get_resource: net}}}}
+        """.replace("\n        ", "\n"),
+        "r: n",
+    ),
+    Case(
+        "a floating address waits for the way to a subnet that a nested stack makes",
+        """
+        net: {type: Net}
+        n: {type: makes.yaml, properties: {network: {get_resource: net}}}
+        way: {type: Interface, properties: {subnet: {get_attr: [n, s]}}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        f: {type: Floating, properties: {port_id: {get_resource: a}}}
+        """.replace("\n        ", "\n"),
+        "a: n\nf: way",
+    ),
+    Case(
+        "a floating address of a port inside waits for the way to a subnet inside of another nested stack",
+        """
+        net: {type: Net}
+        n: {type: makes.yaml, properties: {network: {get_resource: net}}}
+        way: {type: Interface, properties: {subnet: {get_attr: [n, s]}}}
+        u: {type: uses.yaml, properties: {network: {get_resource: net}}}
+        f: {type: Floating, properties: {port_id: {get_attr: [u, p]}}}
+        """.replace("\n        ", "\n"),
+        "u: n\nf: way",
+    ),
+    Case(
+        "a path leaves the stack where a resource on its way names one inside",
+        """
+        net: {type: Net}
+        s: {type: Subnet, properties: {network: {get_resource: net}}}
+        way: {type: Interface, properties: {subnet: {get_resource: s}}}
+        n: {type: makes.yaml, properties: {network: {get_resource: net}}}
+        a: {type: Port, properties: {subnet: {get_attr: [n, s]}}}
+        f: {type: Far, properties: {port_id: {get_resource: a}}}
+        """.replace("\n        ", "\n"),
+        "n: s way\nf: way",
+    ),
+    Case(
+        "a way inside of a nested stack, to a subnet that it gets",
+        """
+        net: {type: Net}
+        s: {type: Subnet, properties: {network: {get_resource: net}}}
+        n: {type: link.yaml, properties: {subnet: {get_resource: s}}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        f: {type: Floating, properties: {port_id: {get_resource: a}}}
+        """.replace("\n        ", "\n"),
+        "a: s\nf: n",
+    ),
+    Case(
+        "another name of a type inside of a nested stack",
+        """
+        net: {type: Net}
+        n: {type: other.yaml, properties: {network: {get_resource: net}}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        """.replace("\n        ", "\n"),
+        "a: n",
+        environment={"resource_registry": {"Acme::Range": "Subnet"}},
+    ),
+    Case(
+        "a type inside of a nested stack that is mapped to another one",
+        """
+        net: {type: Net}
+        n: {type: makes.yaml, properties: {network: {get_resource: net}}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        """.replace("\n        ", "\n"),
+        "a: n",
+        environment={"resource_registry": {"Subnet": "Net"}},
+    ),
+    Case(
+        "what a nested stack gets for other things than its subnets is not their network",
+        """
+        net: {type: Net}
+        out: {type: Net}
+        n: {type: deep.yaml, properties: {network: {get_resource: net}, port: {get_resource: out}}}
+        g:
+          type: OS::Heat::ResourceGroup
+          properties:
+            resource_def:
+              type: makes.yaml
+              properties: {network: {get_resource: net}, port: {get_resource: out}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        b: {type: Port, properties: {network: {get_resource: out}}}
+        """.replace("\n        ", "\n"),
+        "a: g n",
+    ),
+    Case(
+        "a nested stack makes subnets of two networks, or by a group",
+        """
+        net: {type: Net}
+        out: {type: Net}
+        other: {type: Net}
+        n: {type: two.yaml, properties: {network: {get_resource: net}, router: {get_resource: out}}}
+        g: {type: group.yaml, properties: {network: {get_resource: other}}}
+        a: {type: Port, properties: {network: {get_resource: net}}}
+        b: {type: Port, properties: {network: {get_resource: out}}}
+        c: {type: Port, properties: {network: {get_resource: other}}}
+        """.replace("\n        ", "\n"),
+        "a: n\nb: n\nc: g",
+    ),
+    Case(
         "members of a group make the subnet",
         """
         net: {type: Net}
@@ -396,6 +522,87 @@ def test_a_circle_is_refused_and_the_implied_dependency_named() -> None:
     assert "in a circle" in str(caught.value)
     assert "port for a" in str(caught.value)
     assert "a for port" not in str(caught.value)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_templates_that_contain_themselves_or_each_other_are_refused_as_too_deep(copies: int) -> None:
+    levels = 400
+    names = [f"level{n}.yaml" for n in range(levels)]
+    for following in ([*names[1:], names[0]], names):
+        files = {
+            name: provider("\n".join(f"r{n}: {{type: {other}}}" for n in range(copies)))
+            for name, other in zip(names, following, strict=True)
+        }
+        with pytest.raises(LimitExceeded, match="levels deep"):
+            compiled({"a": {"type": names[0]}, "b": {"type": "Port"}}, files=files)
+
+
+WRONG = {
+    "is no template": ("{Subnet: [", "resources.n"),
+    "has a circle": (
+        provider(
+            "a: {type: Subnet, properties: {value: {get_resource: b}}}\n"
+            "b: {type: Net, properties: {value: {get_resource: a}}}"
+        ),
+        "Circular",
+    ),
+    "is too deep": (f"Subnet: {'[' * 500}{']' * 500}", "resources.n"),
+    "is too long": (f"{INSIDE['makes.yaml']}# {'x' * 4000}", "resources.n: the template has"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_in_a_nested_template_is_told_by_its_own_check(name: str) -> None:
+    text, told = WRONG[name]
+    with pytest.raises(TemplateError, match=told):
+        compiled(
+            {"n": {"type": "wrong.yaml"}, "b": {"type": "Port"}},
+            files={"wrong.yaml": text},
+            limits=Limits(template_bytes=4000),
+        )
+
+
+def test_a_template_that_is_too_long_has_its_path_on_any_level() -> None:
+    files = {"outer.yaml": provider("d: {type: wrong.yaml}"), "wrong.yaml": WRONG["is too long"][0]}
+    resources = {"n": {"type": "outer.yaml"}, "b": {"type": "Port"}}
+    with pytest.raises(LimitExceeded, match=r"^resources\.n\.resources\.d: the template has"):
+        compiled(resources, files=files, limits=Limits(template_bytes=4000))
+
+
+class SearchedText(str):
+    """A text that counts how often it is searched."""
+
+    searches = 0
+
+    def __contains__(self, part: object) -> bool:
+        self.searches += 1
+        return super().__contains__(str(part))
+
+
+def test_a_template_is_searched_once_however_many_resources_have_it() -> None:
+    text = SearchedText(PROVIDER)
+    budget = Budget()
+    plan = compiled({f"n{n}": {"type": "subnet.yaml"} for n in range(9)})
+    contents = NestedContents(REGISTRY, {"subnet.yaml": text}, LoadedTemplates(budget), budget, {"Subnet"})
+    first, *others = plan.resources.values()
+    contents.values(first, Environment())
+    searches = text.searches
+    assert searches > 0
+    for definition in others:
+        contents.values(definition, Environment())
+    assert text.searches == searches
+
+
+def test_a_registry_is_charged_with_each_resource_that_has_it() -> None:
+    budget = Budget()
+    plan = compiled({f"n{n}": {"type": "subnet.yaml"} for n in range(9)})
+    contents = NestedContents(
+        REGISTRY, {"subnet.yaml": PROVIDER}, LoadedTemplates(budget), budget, {"Subnet"}
+    )
+    for definition in plan.resources.values():
+        steps = budget.steps
+        contents.values(definition, Environment(registry={"X": "y" * 500_000}))
+        assert budget.steps - steps > 1000
 
 
 SCOPE = TraversalScope(StackId("s"), TraversalId("t"), shard=0, ids=IdSource(lambda: EPOCH), now=0.0)

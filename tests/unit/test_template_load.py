@@ -4,8 +4,16 @@ import json
 import time
 
 import pytest
+from stoker.template.budget import Budget
 from stoker.template.errors import LimitExceeded, TemplateError
-from stoker.template.load import MAX_DEPTH, MAX_NODES, load_document, load_template, repeated_keys
+from stoker.template.load import (
+    MAX_DEPTH,
+    MAX_NODES,
+    LoadedTemplates,
+    load_document,
+    load_template,
+    repeated_keys,
+)
 
 
 def test_a_template_is_read_from_yaml_json_and_what_a_client_has_parsed():
@@ -147,6 +155,15 @@ def test_size_is_limited_in_bytes_of_the_text_or_of_its_json():
     assert load_template({"a": "x" * 10}, max_bytes=19)
     with pytest.raises(LimitExceeded, match=r"^the template has 19 bytes, above the limit of 18$"):
         load_template({"a": "x" * 10}, max_bytes=18)
+
+
+def test_equal_templates_of_a_request_are_loaded_once_and_never_above_the_limit():
+    templates = LoadedTemplates(Budget(), max_bytes=10)
+    assert templates.load("a: " + "b" * 7) is templates.load("a: " + "b" * 7)
+    for document in ("a: " + "b" * 8, {"a": "bbb"}):
+        with pytest.raises(LimitExceeded, match="above the limit of 10"):
+            templates.load(document)
+    assert templates.load({"a": "bbb"}, generated=True) == {"a": "bbb"}
 
 
 def test_a_large_plain_document_is_not_taken_for_a_bomb():
