@@ -98,12 +98,12 @@ class _Border:
 
         :param declared: the declarations of each resource's type, by the resource's name.
         """
-        made = self._made_inside()
+        naming = self._naming_inside()
         for name, definition in self._resources.items():
             if name not in self._nested:
-                yield name, self._index.find_in(made, definition, declared[name])
+                yield name, self._index.find_in(naming, definition, declared[name])
         beside = {
-            name: self._index.find_mentioned_in(made, self._mentions[name], self._inside) - {name}
+            name: self._index.find_mentioned_in(naming, self._mentions[name], self._inside)
             for name in self._nested
         }
         for name in (name for name in self._resources if name in self._nested):
@@ -113,21 +113,21 @@ class _Border:
             if name not in self._nested:
                 yield name, self._index.find_through(self._mentions, definition, declared[name])
 
-    def _made_inside(self) -> "_Naming":
+    def _naming_inside(self) -> "_Naming":
         """Return the nested stacks with a resource of a type inside, by what this may name."""
-        made: _Naming = {}
+        naming: _Naming = {}
         for declared in self._inside:
             key = (declared.type, declared.theirs)
-            if key in made:
+            if key in naming:
                 continue
             names: dict[str, list[str]] = {}
-            made[key] = names
+            naming[key] = names
             for name, contents in self._nested.items():
                 if values := contents.get(declared.type):
                     mentions = self._index.mentions(list(values))
                     for identity in self._index.reached(mentions, declared.their_path):
                         names.setdefault(identity, []).append(name)
-        return made
+        return naming
 
 
 class _Followers:
@@ -199,10 +199,8 @@ class _Index:
         """Return the names of the resources that name the same thing."""
         if declared.type not in self._by_type:
             return set()
-        naming = self._by_identity(declared)
         identities = self._identities(definition, declared.own_path)
-        self._budget.step(1 + len(identities))
-        names = {name for identity in identities for name in naming.get(identity, ())}
+        names = self._pick(self._by_identity(declared), identities)
         self._budget.step(len(names) * _EDGE)
         return names
 
@@ -269,7 +267,7 @@ class _Index:
             own = self._identities(definition, each.own_path)
             names |= self._pick(self._naming_through[key], own | through)
         self._budget.step(len(names) * _EDGE)
-        return names - {definition.name}
+        return names
 
     def _through(
         self, nested: Mapping[str, Mapping[str, Json]], definition: ResourceDefinition, path: Path

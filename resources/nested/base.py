@@ -76,7 +76,7 @@ class NestedType(ResourceType):
     def expanded(self, goal: ChildGoal, values: JsonMap, definition: ResourceDefinition) -> ChildGoal:
         """Return a group's static goal with all members in place of one for all; for previews.
 
-        :param known, definition: as of `static_goal`.
+        :param values, definition: as of `static_goal`.
         """
         return goal
 
