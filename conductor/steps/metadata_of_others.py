@@ -62,11 +62,13 @@ class MetadataOfOthers:
         budget = Budget()  # One for all: the metadata that are left when it is used up stay old.
         changed = []
         for row in rows.values():
+            if row.metadata is None or row.id == own.id:
+                continue
             template = TaskDefinition.from_json(row.definition).metadata
             sources = {reference.resource for reference in references(template)}
-            if row.metadata is None or own.name not in sources or not sources <= rows.keys():
+            if own.name not in sources or not sources <= rows.keys():
                 continue
-            if row.id == own.id or keeps_signals(self.registry.get(row.plugin)):
+            if keeps_signals(self.registry.get(row.plugin)):
                 continue
             try:
                 metadata = metadata_refreshed(row.metadata, template, lookup, budget)

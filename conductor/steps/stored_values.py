@@ -79,12 +79,12 @@ def metadata_refreshed(stored: Json, template: Json, lookup: Lookup, budget: Bud
     :param stored: the metadata as they are stored.
     :param template: the metadata of the resource's definition.
     """
-    made = partial(template, lookup, budget)
+    metadata = partial(template, lookup, budget)
     entries = members(template)
     if not entries:  # A function makes them as a whole.
-        return made
+        return metadata
     others = {name: value for name, value in members(stored).items() if name not in entries}
-    return mapping({**others, **members(made)}) if others else made
+    return mapping({**others, **members(metadata)}) if others else metadata
 
 
 def keeps_signals(plugin: ResourceType) -> bool:

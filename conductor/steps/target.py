@@ -70,9 +70,8 @@ def make_target(
         if resource.reinstated:
             stored.update(replaces=None, reinstated=False)
         is_same = before_definition.metadata == definition.metadata
-        if not (is_new and is_same and resource.metadata is not None):
-            metadata, columns = _given_metadata(claim, plugin, definition, secrets, is_same=is_same)
-            stored.update(columns)
+        metadata, columns = _given_metadata(claim, plugin, definition, secrets, is_same=is_same)
+        stored.update(columns)
     if metadata is None:
         try:
             metadata = metadata_in_clear(resource, secrets.open)
@@ -173,11 +172,11 @@ def _given_metadata(
         metadata = secrets.peek(resource.metadata)
         return metadata, {"metadata": _adopted_metadata(metadata, definition, claim, secrets)}
     if resource.metadata is None or not is_same:
-        made = partial(definition.metadata, SealedLookup(claim))
         generation = resource.generation + (resource.metadata is not None)
-        columns = {"metadata": made, "generation": generation}
+        columns = {"metadata": partial(definition.metadata, SealedLookup(claim)), "generation": generation}
         return evaluate(definition.metadata, ClaimLookup(claim, secrets)), columns
-    if keeps_signals(plugin) or not references(definition.metadata):
+    # An attempt at a creation has the metadata of the first one.
+    if claim.task.kind == TaskKind.CREATE or keeps_signals(plugin) or not references(definition.metadata):
         return None, {}
     refreshed = metadata_refreshed(resource.metadata, definition.metadata, SealedLookup(claim))
     if refreshed == resource.metadata:
