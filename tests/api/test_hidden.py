@@ -413,9 +413,9 @@ def test_a_hidden_boolean_and_the_size_of_a_hidden_list_are_in_no_groups_templat
     assert watched.output(path, "said") == [expected]
     [child] = watched.nested(path)
     [member] = watched.service.get(f"{child}/template")["resources"].values()
-    shown = member["properties"]["value"]
-    assert [list(shown[name]) for name in ("on", "words")] == [["get_param"], ["get_param"]]
-    assert shown["plain"] == ["in-the-open"]
+    value = member["properties"]["value"]
+    assert [list(value[name]) for name in ("on", "words")] == [["get_param"], ["get_param"]]
+    assert value["plain"] == ["in-the-open"]
     assert set(watched.service.get(child)["stack"]["parameters"].values()) >= {"******"}
     watched.update(path, "PATCH", template=body, parameters={"on": False})
     assert watched.output(path, "said") == [{**expected, "on": False}]

@@ -77,11 +77,11 @@ def test_defaults_of_neutron_and_cinder_return(stacks: Stacks, project: Project)
         )
 
     pools = [{"start": "10.8.0.20", "end": "10.8.0.40"}]
-    given = (
+    properties = (
         {"allocation_pools": pools, "gateway_ip": "10.8.0.9", "name": "a"},
         {"name": "b", "port_security_enabled": False},
     )
-    stack = stacks.create("defaults", document(*given, {"read_only": True, "name": "c"}))
+    stack = stacks.create("defaults", document(*properties, {"read_only": True, "name": "c"}))
     stack.update(document({}, {}, {}))
     subnet = network.get_subnet(stack.physical_id("subnet"))
     assert subnet.gateway_ip == "10.8.0.1"

@@ -146,11 +146,11 @@ def test_a_shape_becomes_a_stack_which_the_same_request_leaves_alone(
     outputs = outputs_of(stack)
     assert {name: outputs[name] for name in expected} == expected
 
-    made = cloud.physical_ids(path)
+    ids = cloud.physical_ids(path)
     cloud.call("PUT", path, {**body, "stack_name": "another"})
     stack = cloud.settled(path)
     assert stack["stack_status"] == "UPDATE_COMPLETE", stack["stack_status_reason"]
-    assert cloud.physical_ids(path) == made
+    assert cloud.physical_ids(path) == ids
 
     cloud.call("DELETE", path)
     assert cloud.settled(path)["stack_status"] == "DELETE_COMPLETE"

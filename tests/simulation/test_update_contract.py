@@ -149,31 +149,35 @@ def checked(world: World, stack: Stack) -> None:
 def test_what_a_check_has_found_is_repaired_before_it_is_updated(world: World) -> None:
     stack = created(world, template(a=machine(), b=server(value={"get_attr": ["a", "address"]})))
     before = rows(world, stack)["a"]
-    thing = str(before.physical_id)
+    physical_id = str(before.physical_id)
     for document, calls in (
         (template(a=machine(), b=server()), ["failed?", "repair"]),
         (template(a=machine(value="2"), b=server()), ["failed?", "repair", "update 1"]),
     ):
-        world.cloud.sick[thing] = True
+        world.cloud.sick[physical_id] = True
         checked(world, stack)
         assert state(world.stack(stack.id)) == ("CHECK", "FAILED")
         world.cloud.calls.clear()
         assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")
         assert world.cloud.calls == calls
         row = rows(world, stack)["a"]
-        assert (row.physical_id, row.data, row.status) == (thing, {"address": "another"}, Status.COMPLETE)
+        assert (row.physical_id, row.data, row.status) == (
+            physical_id,
+            {"address": "another"},
+            Status.COMPLETE,
+        )
 
 
 def test_a_repair_that_fails_is_tried_again_by_the_next_update(world: World) -> None:
     document = template(a=machine())
     stack = created(world, document)
-    thing = str(rows(world, stack)["a"].physical_id)
-    world.cloud.sick[thing] = False
+    physical_id = str(rows(world, stack)["a"].physical_id)
+    world.cloud.sick[physical_id] = False
     checked(world, stack)
     failed = update(world, stack, document)
     assert state(failed) == ("UPDATE", "FAILED")
     assert "it cannot be repaired" in failed.reason
-    world.cloud.sick[thing] = True
+    world.cloud.sick[physical_id] = True
     assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")
     assert world.cloud.sick == {}
 

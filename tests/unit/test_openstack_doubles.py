@@ -545,7 +545,8 @@ def test_a_volume_is_attached_again_to_another_server(scripted: ScriptedService)
 def test_a_port_releases_its_floating_ip_and_takes_it_back(scripted: ScriptedService) -> None:
     """The service frees no address of a port that a floating IP leads to."""
     context = ScriptedContext(scripted)
-    port, address = "9c6d1f7e-0000-4000-8000-000000000001", "10.0.0.3"
+    port = "9c6d1f7e-0000-4000-8000-000000000001"
+    address = "10.0.0.3"
     floating = {"id": "f", "port_id": port, "fixed_ip_address": address}
     tag = f"stoker-{port}-{address}"
     refused = Answer(400, {"NeutronError": {"message": "associated to a floating ip"}})

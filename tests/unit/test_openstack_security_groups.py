@@ -42,8 +42,10 @@ def test_a_rule_of_a_group_gets_another_description(scripted: ScriptedService) -
     *deleted, (posted, body) = changes(scripted)
     assert [request for request, _ in deleted] == [f"DELETE /security-group-rules/r{n}" for n in (1, 3)]
     assert posted == "POST /security-group-rules"
-    made = [(item["port_range_min"], item.get("description")) for item in body["security_group_rules"]]
-    assert made == [(22, "new"), (443, None)]
+    posted_rules = [
+        (item["port_range_min"], item.get("description")) for item in body["security_group_rules"]
+    ]
+    assert posted_rules == [(22, "new"), (443, None)]
 
 
 def test_a_rule_is_made_again_with_another_description(scripted: ScriptedService) -> None:
@@ -57,16 +59,16 @@ def test_a_rule_is_made_again_with_another_description(scripted: ScriptedService
         200, {"security_group_rule": rule(1, 22, "old")}
     )
     scripted.answers["DELETE /security-group-rules/r1"] = Answer(204)
-    made = rule(2, 22, "new")
-    scripted.answers["POST /security-group-rules"] = Answer(201, {"security_group_rule": made})
+    described = rule(2, 22, "new")
+    scripted.answers["POST /security-group-rules"] = Answer(201, {"security_group_rule": described})
     step = plugin.handle_update(target, frozenset({"description"}), context)
     assert isinstance(step, Done)
     assert step.physical_id == "r2"
     assert [request.split()[0] for request, _ in changes(scripted)] == ["DELETE", "POST"]
 
     # The result of that step was lost, and the update begins again.
-    scripted.answers[lists] = Answer(200, {"security_group_rules": [made]})
-    scripted.answers["GET /security-group-rules/r2"] = Answer(200, {"security_group_rule": made})
+    scripted.answers[lists] = Answer(200, {"security_group_rules": [described]})
+    scripted.answers["GET /security-group-rules/r2"] = Answer(200, {"security_group_rule": described})
     again = plugin.handle_update(target, frozenset({"description"}), context)
     assert again.physical_id == "r2"
     assert len(changes(scripted)) == 2

@@ -110,9 +110,9 @@ def test_a_list_or_a_boolean_that_is_a_secret_is_lifted_out_as_a_whole():
     parameterized = parameterize(
         goal, lambda value: value in ("x", "y"), lambda value: value in (["x", "y"], [], True)
     )
-    shown = parameterized.template["resources"]["0"]["properties"]
-    assert [list(shown[name]) for name in "ab"] == [["get_param"], ["get_param"]]
-    assert [len(shown[name]) for name in "cd"] == [0, 1]
+    member = parameterized.template["resources"]["0"]["properties"]
+    assert [list(member[name]) for name in "ab"] == [["get_param"], ["get_param"]]
+    assert [len(member[name]) for name in "cd"] == [0, 1]
     assert [declared["type"] for declared in parameterized.template["parameters"].values()] == [
         *("json", "boolean", "string")
     ]

@@ -94,9 +94,9 @@ def ports_of_heat(resource: HeatResource) -> list[str]:
 def ports_of_stoker(type_name: str, data: JsonMap) -> dict[str, str]:
     """Return Heat's data on the ports that were made for a server, and are deleted with it."""
     interfaces: Sequence[Json] = data.get("interfaces") or ()
-    made = [str(item["port"]) for item in interfaces if item.get("is_own")]
+    own = [str(item["port"]) for item in interfaces if item.get("is_own")]
     imported = [str(port) for port in data.get(IMPORTED_PORTS) or ()]
-    ports = list(dict.fromkeys([*made, *imported]))
+    ports = list(dict.fromkeys([*own, *imported]))
     if not ports or type_name not in SERVERS:
         return {}
     if type_name == EC2_INSTANCE:

@@ -40,16 +40,16 @@ class ReplacedVolumes:
         """
         needed = self._named(self._target.properties)
         server = self._state(self._calls) if needed else None
-        held = _volumes(server) & needed.keys()
-        if server is None or not held:
+        volumes = _volumes(server) & needed.keys()
+        if server is None or not volumes:
             return None
         entries = self._named(self._target.previous or self._target.properties)
-        booted = [volume for volume in sorted(held) if volume in entries and _is_first(entries[volume])]
+        booted = [volume for volume in sorted(volumes) if volume in entries and _is_first(entries[volume])]
         if not booted and SERVER_STATUS.of(server) not in SERVER_STATUS.bad:
-            for volume in sorted(held):
+            for volume in sorted(volumes):
                 detach(self._context, self._calls.id, volume)
             return AGAIN
-        for volume in held & entries.keys():
+        for volume in volumes & entries.keys():
             if entries[volume].get("delete_on_termination"):
                 text = f"The volume {volume} would be deleted with the server that is to be replaced"
                 raise PermanentError(f"{text}: set its delete_on_termination to false first", kind="Error")
