@@ -233,7 +233,7 @@ def test_a_batch_of_any_size_takes_five_statements_and_its_traversal_comes_last(
             "UPDATE task",  # the fence, and the ends
             "UPDATE resource",
             "SELECT task",  # the claims
-            "SELECT resource",
+            "SELECT claimed, SELECT resource",  # in one, and locked once
             "UPDATE task, UPDATE resource, INSERT INTO event, UPDATE traversal",
         ], "the tests have no sealed or nested resources, whose statements come on top"
 
@@ -251,7 +251,7 @@ def test_a_link_of_a_chain_takes_five_statements(database: Database) -> None:
         "UPDATE task",  # the fence, and the end
         "UPDATE resource",
         "SELECT task",  # the successor, which is claimed without being announced
-        "SELECT resource",
+        "SELECT claimed, SELECT resource",
         "UPDATE task, UPDATE resource, INSERT INTO event, UPDATE traversal",
     ]
     assert claimed == ["b"]
