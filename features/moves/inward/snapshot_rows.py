@@ -13,7 +13,7 @@ from ....shapes import Json
 from ....template.environment import parse_environment
 from ..heat.rows import HeatSnapshot, HeatStack, document_of
 from ..mapping.columns import SNAPSHOT
-from ..mapping.data import OF_SNAPSHOTS
+from ..mapping.data import copies_of
 from .built import BuiltStack
 
 
@@ -71,7 +71,7 @@ def _rows(
     copies = []
     for row in built.present_rows().values():
         stored = (documents.get(row.name) or {}).get("resource_data") or {}
-        images = {key: stored[key] for key in OF_SNAPSHOTS if key in stored}
+        images = copies_of(stored)
         if row.is_untouched or (documents and row.name not in documents):
             continue
         copies.append(

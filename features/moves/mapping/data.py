@@ -14,8 +14,6 @@ from ..heat.fields import Damaged
 from ..heat.rows import HeatResource
 from ..heat.type_names import AWS_HANDLES, EC2_INSTANCE, HEAT_HANDLE, SERVERS
 
-OF_SNAPSHOTS = (BACKUP, IMAGE)
-"""Keys that name what a snapshot has made of a resource; both have the same."""
 REMOVED = "removed"
 """Key of Stoker's for the members of a group that are removed for good."""
 T = typing.TypeVar("T", bound=Collection[Json])
@@ -62,6 +60,11 @@ def kept_of_stoker(type_name: str, data: JsonMap) -> dict[str, str]:
     """
     values = {value.heat: data.get(value.stoker) for value in KEPT.get(type_name, ())}
     return {key: str(value) for key, value in values.items() if value is not None}
+
+
+def copies_of(data: JsonMap) -> dict[str, Json]:
+    """Return the values that name what a snapshot has made of a resource; both have the same keys."""
+    return {key: data[key] for key in (BACKUP, IMAGE) if key in data}
 
 
 def removed_members(data: Mapping[str, str]) -> dict[str, Json]:

@@ -1,7 +1,5 @@
 """Snapshots as rows of Heat's: a document of the stack at that time; pure."""
 
-from collections.abc import Mapping
-
 from ....db.rows import Snapshot, Stack
 from ....db.states import Status
 from ....engine.exports import snapshot_document
@@ -10,7 +8,7 @@ from ....shapes import Json
 from ....template.residual import holds_secret
 from ..heat.rows import HeatSnapshot, HeatStack
 from ..mapping.columns import SNAPSHOT
-from ..mapping.data import OF_SNAPSHOTS
+from ..mapping.data import copies_of
 from .stoker_rows import StokerTree
 
 
@@ -60,7 +58,7 @@ def _row(snapshot: Snapshot, stack: Stack, tree: StokerTree, unseal: Unseal) -> 
     copies = [row for row in tree.copies if row.snapshot_id == snapshot.id]
     document = snapshot_document(stack, snapshot, tree.contents, copies, InClear(unseal))
     resources: dict[str, Json] = {
-        name: {**entry, "resource_data": _references(entry["resource_data"])}
+        name: {**entry, "resource_data": copies_of(entry["resource_data"])}
         for name, entry in document["resources"].items()
     }
     return HeatSnapshot(
@@ -70,7 +68,3 @@ def _row(snapshot: Snapshot, stack: Stack, tree: StokerTree, unseal: Unseal) -> 
         data={**document, "resources": resources},
         **SNAPSHOT.to_heat(snapshot),
     )
-
-
-def _references(data: Mapping[str, Json]) -> dict[str, Json]:
-    return {key: data[key] for key in OF_SNAPSHOTS if key in data}
