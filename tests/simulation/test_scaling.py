@@ -18,6 +18,7 @@ from simulation.nested import (
     values,
 )
 from simulation.world import World
+from stoker.db import resources
 from stoker.db.errors import NotFound
 from stoker.db.notifications import Notification
 from stoker.db.rows import Stack
@@ -78,6 +79,48 @@ def test_metadata_that_read_a_scaled_group_follow_for_its_guests(world: World) -
     assert metadata_of(world, stack, "proxy") == {"IPs": ",".join(members), "port": 80}
     changes = {name: row.generation - generations[name] for name, row in rows(world, stack).items()}
     assert changes == {"g": 0, "up": 0, "proxy": 2, "other": 0}
+
+
+def test_only_metadata_that_the_scaling_changes_are_stored_and_entries_of_guests_stay(world: World) -> None:
+    """A value that cannot be computed any more, and those that only signals change, stay as well."""
+    addresses = {"get_attr": ["g", "outputs_list", "address"]}
+    first, alone = (
+        {"yaql": {"expression": f"$.data.{name}()", "data": addresses}} for name in ("first", "single")
+    )
+    document = hot(
+        {
+            "g": autoscaling_group(desired_capacity=1),
+            "up": policy(1),
+            "changes": {**server(), "metadata": {"of": addresses}},
+            "whole": {**server(), "metadata": {"get_attr": ["g", "outputs", "address"]}},
+            "first": {**server(), "metadata": {"of": first}},
+            "alone": {**server(), "metadata": {"of": alone}},
+            "signals": {**policy(2), "metadata": {"of": addresses}},
+        }
+    )
+    stack = created(world, document)
+    assert stack.status == Status.COMPLETE, stack.reason
+    row = rows(world, stack)["changes"]
+    metadata = {**row.metadata, "guest": "own"}
+    world.database.write(
+        lambda conn: resources.set_metadata(conn, row.id, generation=0, metadata=metadata, now=0.0)
+    )
+    before = {name: (each.metadata, each.generation) for name, each in rows(world, stack).items()}
+    scaled(world, stack)
+    group = rows(world, stack)["g"].attributes
+    members = group["outputs_list, address"]
+    assert len(members) == 2
+    expected = {
+        **before,
+        "changes": ({"of": members, "guest": "own"}, 2),
+        "whole": (group["outputs, address"], 1),
+    }
+    assert {name: (each.metadata, each.generation) for name, each in rows(world, stack).items()} == expected
+    document["resources"]["g"]["properties"]["desired_capacity"] = 3
+    del document["resources"]["alone"]  # The update of what cannot be computed would fail.
+    updated(world, stack, document)
+    assert len(rows(world, stack)["changes"].metadata["of"]) == 3
+    assert rows(world, stack)["signals"].metadata == before["signals"][0]
 
 
 def test_a_signal_scales_the_group_and_its_attributes_follow(world: World) -> None:
