@@ -134,7 +134,7 @@ def resources(deployment: Deployment, path: str) -> list[Json]:
 def is_deleting(deployment: Deployment, path: str) -> bool:
     """Ask for the deletion as a client does, who comes again after a 503.
 
-    A conductor that stands still may hold rows of the stack until the database ends its transaction.
+    A conductor that is stopped may hold rows of the stack until the database ends its transaction.
     """
     status, answer = deployment.call("DELETE", path)
     assert status in (204, 503), answer
