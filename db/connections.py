@@ -16,6 +16,7 @@ from oslo_db import exception as oslo_errors
 from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy.engine import Connection, Engine, ExceptionContext, make_url
 
+from ..settings import Seconds, setting
 from .errors import RetryTransaction, TooSlow, Unavailable
 
 WRITE = "stoker_write"
@@ -33,29 +34,100 @@ _KEEPALIVES = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5,
 
 @dataclass(frozen=True)
 class DatabaseLimits:
-    """Limits of waits in seconds; 0 is no limit, except for `pool` and `retry`.
+    """Limits of waits; `pool` and `retry` have no 0 for no limit."""
 
-    :ivar connect: the wait for a server's answer to a new connection.
-    :ivar lock: the wait for a row that another transaction holds.
-    :ivar statement: the time of one statement, its waits for locks included.
-    :ivar idle: the pause between two statements of a transaction; a longer one ends the transaction, and its
-        locks with it.
-    :ivar pool: the wait for a free connection of the pool.
-    :ivar retry: the time after a transaction's first try in which further tries may begin.
-    :ivar busy: the wait for SQLite's one writer.
-    """
-
-    connect: float = 10.0
-    lock: float = 5.0
-    statement: float = 30.0
-    idle: float = 60.0
-    pool: float = 10.0
-    retry: float = 10.0
-    busy: float = 30.0
+    pool: Seconds = setting(
+        "pool_timeout",
+        10.0,
+        "Seconds to wait for a connection while all are in use; then a request is refused with 503.",
+        least=0.1,
+    )
+    connect: Seconds = setting(
+        "connect_timeout",
+        10.0,
+        "Seconds in which the server must answer a new connection; 0: no limit. An open connection notices "
+        "some seconds later that the server is gone.",
+        least=0,
+    )
+    lock: Seconds = setting(
+        "lock_timeout",
+        5.0,
+        "Seconds that a statement waits for a row that another transaction has locked; 0: no limit. MariaDB "
+        "counts whole seconds. Shorter fails sooner, longer tolerates more contention. Duties wait for a "
+        "fraction of a second, and return to the row later.",
+        least=0,
+    )
+    statement: Seconds = setting(
+        "statement_timeout",
+        30.0,
+        "Seconds that one statement may take, including its waits for locks; 0: no limit. It does not apply "
+        "to `stoker-manage db sync`, `db purge`, `db recount` and `secrets rotate`.",
+        least=0,
+    )
+    idle: Seconds = setting(
+        "idle_transaction_timeout",
+        60.0,
+        "Seconds between two statements of a transaction after which the server ends it and releases its "
+        "locks. The locks of a host that lost power are kept for this long. 0: until the server's keepalive "
+        "notices, hours by default.",
+        least=0,
+    )
+    retry: Seconds = setting(
+        "retry_time",
+        10.0,
+        "Seconds for which a transaction is retried after a deadlock, a lost connection or a lock_timeout. "
+        "Together with lock_timeout it bounds the time of a request whose stack is locked.",
+        least=0,
+    )
+    busy: Seconds = setting(
+        "busy_timeout",
+        30.0,
+        "Seconds that a transaction waits to write to SQLite, which allows one writer at a time.",
+        least=0.1,
+    )
 
     def for_long_work(self) -> "DatabaseLimits":
         """Return the limits for a program whose statements may take as long as they need."""
         return replace(self, lock=max(self.lock, 60.0), statement=0.0, idle=0.0)
+
+
+@dataclass(frozen=True)
+class DatabaseSettings:
+    """The database of an installation.
+
+    :raises ValueError: a statement would time out while it may still wait for a lock.
+    """
+
+    connection: str = setting(
+        "connection",
+        "sqlite:////var/lib/stoker/stoker.sqlite",
+        "SQLAlchemy URL: postgresql+psycopg://, mysql+pymysql:// or, on a single host, sqlite://.",
+        is_secret=True,
+    )
+    pool_size: int = setting(
+        "pool_size",
+        20,
+        "Maximum number of connections of each process, which keeps them open. A conductor needs one for the "
+        "work loop, three for its duties, up to four for their long work, and one for each step that reads; "
+        "the API needs one for each concurrent request.",
+        least=1,
+    )
+    limits: DatabaseLimits = DatabaseLimits()
+    clock_tolerance: Seconds = setting(
+        "clock_tolerance",
+        1.0,
+        "Seconds that this host's clock may differ from the database's before a warning is logged, and that "
+        "the database's time may jump before timeouts pause until the jump is confirmed. Deadlines follow "
+        "the database's clock, whatever this host's says.",
+        least=0.05,
+    )
+
+    def __post_init__(self) -> None:
+        statement, lock = self.limits.statement, self.limits.lock
+        if statement and not 0 < lock < statement:
+            raise ValueError(
+                "lock_timeout must be less than statement_timeout, which counts waits for locks, too"
+            )
 
 
 def make_engine(url: str, pool_size: int, limits: DatabaseLimits) -> Engine:

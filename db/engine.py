@@ -23,6 +23,7 @@ from . import notifications, usage
 from .connections import (
     WRITE_OPTIONS,
     DatabaseLimits,
+    DatabaseSettings,
     end_brief,
     make_engine,
     read_options,
@@ -78,7 +79,7 @@ class ServerClock:
         *,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
-        tolerance: float = 1.0,
+        tolerance: float = DatabaseSettings.clock_tolerance,
     ) -> None:
         self.wall = wall
         self.monotonic = monotonic
@@ -266,7 +267,7 @@ class Database:
         self,
         url: str,
         *,
-        pool_size: int = 20,
+        pool_size: int = DatabaseSettings.pool_size,
         limits: DatabaseLimits = LIMITS,
         clock: ServerClock | None = None,
         ids: IdSource | None = None,

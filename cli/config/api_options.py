@@ -1,43 +1,12 @@
 """Options of the API, the limits that they set, and the addresses that servers get of it."""
 
-import ipaddress
 import os
 
-from oslo_config import cfg, types
+from oslo_config import cfg
 
 from ..http.limits import ConnectionLimits, RequestLimits
+from .declared import NetworkType
 from .metrics_options import API_DRAIN
-
-
-class NetworkType(types.ConfigType):
-    """An address, or a network."""
-
-    def __init__(self) -> None:
-        super().__init__(type_name="network")
-
-    def __call__(self, value: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-        """Return the network of an entry; an address is a network of its own.
-
-        :raises ValueError: it is neither.
-        """
-        try:
-            wide = ipaddress.ip_network(value, strict=False)
-        except ValueError:
-            hint = "; a comment needs a line of its own" if "#" in value else ""
-            raise ValueError(
-                f"{value!r} is no address and no network: write 10.0.0.5 or 10.0.0.0/24, several separated "
-                f"by commas{hint}"
-            ) from None
-        address = ipaddress.ip_address(value.partition("/")[0])
-        if address != wide.network_address:
-            raise ValueError(
-                f"{value!r} is an address within a network: write {wide} for the network, or {address}"
-            )
-        return wide
-
-    def _formatter(self, value: object) -> str:
-        return str(value)
-
 
 _REQUEST = RequestLimits()
 _CONNECTION = ConnectionLimits()

@@ -18,12 +18,12 @@ from . import about
 from . import files as config_files
 from .api_options import API, GUESTS
 from .client_options import CLIENT_GROUPS
-from .database_options import DATABASE
 from .drift_options import DRIFT
 from .errors import WrongConfiguration
 from .language_options import CFN, YAQL
 from .message_options import AUDIT, NOTIFICATIONS, UPGRADE_LEVELS
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
+from .sections import options_of
 from .stack_options import MORE_OF_STACKS
 
 LOG = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ QUIET = [
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "DEFAULT": [*DEFAULTS, *NOTIFICATIONS],
-    "database": DATABASE,
+    "database": options_of("database"),
     "coordination": COORDINATION,
     "conductor": CONDUCTOR,
     "drift": DRIFT,

@@ -82,7 +82,7 @@ class Embedded:
         log.setup(conf, "stoker", VERSION)
         conf.set_default("public_url", f"http://{settings.host}:{settings.port}", "api")
         conf.set_default("auth_strategy", "none", "api")
-        migrate(conf.database.connection)
+        migrate(conf)
         self._parts = parts = open_parts(conf, recorder_of_api(conf))
         for number in range(1, settings.conductors + 1):
             conductor = make_conductor(parts, f"conductor-{number}")

@@ -2,12 +2,16 @@
 
 import pathlib
 
+from oslo_config import cfg
+
+from ...db.connections import DatabaseSettings
 from ...db.engine import Database
 from ...db.errors import WrongRevision
 from ...db.schema import revisions
 from ...sealing.sealer import Sealer
 from ..config.errors import WrongConfiguration
 from ..config.files import write_private
+from ..config.sections import read
 from .database import CONNECTION
 
 # All conductors share one interpreter with the API, on a machine that its user keeps busy.  They must not
@@ -41,12 +45,12 @@ def config_file(data_dir: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def migrate(url: str) -> None:
+def migrate(conf: cfg.ConfigOpts) -> None:
     """Bring the database to this release's version; no older program works on it, for there is one process.
 
     :raises WrongConfiguration: the database is of a newer release.
     """
-    database = Database(url)
+    database = Database(read(conf, DatabaseSettings).connection)
     try:
         if database.read(revisions.current) != revisions.NEWEST:
             # Alembic has a hundred modules, which a start that finds nothing to migrate needs not.

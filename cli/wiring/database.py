@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from ...conductor.liveness import answered
 from ...db import settings as installation
-from ...db.connections import DatabaseLimits
+from ...db.connections import DatabaseSettings
 from ...db.engine import Database, ServerClock, Trouble
 from ...db.errors import ShardCountMismatch, Unavailable
 from ...db.notifications import Listener
@@ -19,6 +19,7 @@ from ...observe import metrics
 from ...observe.recorder import Recorder
 from ..config.errors import WrongConfiguration
 from ..config.files import missing
+from ..config.sections import read
 
 CONNECTION = "[database] connection"
 OnTrouble = Callable[[Trouble], None]
@@ -45,29 +46,6 @@ def require_configuration(conf: cfg.ConfigOpts) -> None:
         raise WrongConfiguration(text)
 
 
-def limits_of(conf: cfg.ConfigOpts) -> DatabaseLimits:
-    """Return the limits of time that the configuration sets.
-
-    :raises WrongConfiguration: the limits contradict each other.
-    """
-    section = conf.database
-    if 0 < section.statement_timeout <= section.lock_timeout or (
-        section.statement_timeout and not section.lock_timeout
-    ):
-        raise WrongConfiguration(
-            "[database] lock_timeout must be less than statement_timeout, which counts waits for locks, too"
-        )
-    return DatabaseLimits(
-        connect=section.connect_timeout,
-        lock=section.lock_timeout,
-        statement=section.statement_timeout,
-        idle=section.idle_transaction_timeout,
-        pool=section.pool_timeout,
-        retry=section.retry_time,
-        busy=section.busy_timeout,
-    )
-
-
 def connect(
     conf: cfg.ConfigOpts,
     listener: Listener | None = None,
@@ -87,13 +65,13 @@ def connect(
         or limits contradict each other.
     """
     require_configuration(conf)
-    limits = limits_of(conf)
+    settings = read(conf, DatabaseSettings)
     try:
         return Database(
-            conf.database.connection,
-            pool_size=pool_size or conf.database.pool_size,
-            limits=limits.for_long_work() if long_work else limits,
-            clock=ServerClock(tolerance=conf.database.clock_tolerance),
+            settings.connection,
+            pool_size=pool_size or settings.pool_size,
+            limits=settings.limits.for_long_work() if long_work else settings.limits,
+            clock=ServerClock(tolerance=settings.clock_tolerance),
             listener=listener,
             troubled=troubled,
             answered=answered,
