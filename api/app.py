@@ -25,8 +25,8 @@ from ..observe import metrics
 from ..observe.logs import REQUEST, about
 from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT, Recorder
-from ..sandbox.evaluator import charged_to
 from ..shapes import Json
+from ..template.sandbox.evaluator import charged_to
 from .ec2_signatures import SignedRequest, key_in_sight
 from .errors import NO_SNIFFING, Fault, bad_request, fault_of, not_found
 from .operations import Operation, Request, Routes, Services

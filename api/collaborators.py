@@ -9,9 +9,9 @@ from sqlalchemy.engine import Connection
 from ..db.ids import ResourceId, StackId
 from ..db.queries.guests import GuestServer
 from ..db.rows import ListedResource, Resource, Stack
+from ..engine.planning.requests import CallersCloud
 from ..engine.quotas import QuotaUsage
 from ..keystone.caller import CallerAccess
-from ..planning.requests import CallersCloud
 from ..shapes import Json, JsonMap
 
 Exchange = Callable[[JsonMap], Mapping[str, str]]

@@ -17,8 +17,8 @@ from ..engine.errors import (
     TemplateNotFetched,
     UnknownConfig,
 )
+from ..engine.planning.requests import TypeForbidden, TypeUnavailable
 from ..keystone.delegated_auth import DelegationRefused, KeystoneUnavailable
-from ..planning.requests import TypeForbidden, TypeUnavailable
 from ..resources.errors import (
     AbsentType,
     NotSupported,
@@ -27,10 +27,10 @@ from ..resources.errors import (
     SignalNotSupported,
     UnknownType,
 )
-from ..sandbox.errors import HelperUnavailable
 from ..sealing.sealer import SealError
 from ..shapes import Json
 from ..template.errors import InvalidDeclaration, InvalidProperty, LimitExceeded, TemplateError, dotted
+from ..template.sandbox.errors import HelperUnavailable
 
 _LONGEST_LINE = 300
 """Characters of a further error in a message; ``error.errors`` has all of it."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import falcon
 
-from ..planning.requests import EXISTING, AdoptedResource, CreateRequest, Goal, UpdateRequest
+from ..engine.planning.requests import EXISTING, AdoptedResource, CreateRequest, Goal, UpdateRequest
 from ..shapes import Json, JsonMap
 from ..template.budget import Budget, charged_at
 from ..template.errors import TemplateError

@@ -15,7 +15,7 @@ from ..db.errors import NotFound
 from ..db.ids import StackId
 from ..db.rows import Stack
 from ..db.states import Status
-from ..planning.requests import CallersCloud, TypeForbidden
+from ..engine.planning.requests import CallersCloud, TypeForbidden
 from ..shapes import Json
 from ..template.budget import BudgetLimits
 from ..template.scalars import written

@@ -16,8 +16,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from stoker.sandbox.limits import HelperLimits
-from stoker.sandbox.pool import HelperPool
+from stoker.template.sandbox.limits import HelperLimits
+from stoker.template.sandbox.pool import HelperPool
 
 TARGET = 0.002
 DATA = [{"name": f"server{number}", "ram": number} for number in range(20)]

@@ -9,10 +9,10 @@ from ..db import events, resources, snapshots, stacks
 from ..db.rows import Event, Resource, Stack
 from ..db.states import Status, TaskKind
 from ..db.work import cancel
-from ..planning.action import plan_action
-from ..planning.plan import Plan, TraversalScope, plan_delete
 from .cancel import cancel_nested
 from .context import Started
+from .planning.action import plan_action
+from .planning.plan import Plan, TraversalScope, plan_delete
 from .stack_state import check_action, is_in_effect, kept_goal
 from .start import begin, breakpoints_of, running_of, store_plan
 

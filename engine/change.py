@@ -10,15 +10,15 @@ from ..db import content, resources, stacks
 from ..db.rows import Resource, Stack
 from ..db.work import cancel, tasks
 from ..db.work.cancel import CarryOver
-from ..planning.plan import PlannedBreakpoints, TraversalScope, tasks_by_resource
-from ..planning.update import (
+from .context import Compiled, EngineContext, Started, announce_started
+from .errors import NotUpdatable
+from .planning.plan import PlannedBreakpoints, TraversalScope, tasks_by_resource
+from .planning.update import (
     RegisteredTypeFacts,
     StillToBeAdopted,
     TypeFacts,
     UpdatePlanner,
 )
-from .context import Compiled, EngineContext, Started, announce_started
-from .errors import NotUpdatable
 from .stack_state import check_updatable, kept_goal
 from .start import begin, running_of, store_plan
 from .tree_limit import charge

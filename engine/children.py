@@ -3,10 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ..planning.goal import secret_parameters
-from ..planning.nested_check import static_facade, static_goal
-from ..planning.preview import UpdatePreview
-from ..planning.requests import Goal
 from ..resources.contract.children import ChildGoal, ChildInputs
 from ..resources.nested.base import NestedType
 from ..resources.nested.parameterize import parameterize
@@ -24,6 +20,10 @@ from ..template.errors import LimitExceeded, TemplateError
 from ..template.language import ResourceDefinition
 from ..template.residual import evaluate
 from .context import Compiled, EngineContext
+from .planning.goal import secret_parameters
+from .planning.nested_check import static_facade, static_goal
+from .planning.preview import UpdatePreview
+from .planning.requests import Goal
 
 
 def opened_environment(

@@ -17,7 +17,7 @@ from futurist import rejection
 
 from ..keystone.caller import CallerAccess
 from ..keystone.client_options import ClientOptions
-from ..planning.requests import CallersCloud, Question
+from .planning.requests import CallersCloud, Question
 
 LOG = logging.getLogger(__name__)
 ANSWERED_WITHIN = 1.0

@@ -5,35 +5,6 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..planning.goal import (
-    hiding,
-    leaves_open,
-    sealed_values,
-    stored_environment,
-    with_environment,
-)
-from ..planning.group_attributes import refreshed_for, with_requested_attributes
-from ..planning.nested_check import TemplateTree
-from ..planning.nested_contents import NestedContents
-from ..planning.questions import Questions
-from ..planning.requests import (
-    EXISTING,
-    Branch,
-    Goal,
-    NestedChild,
-    TypeForbidden,
-    TypeUnavailable,
-    anything,
-)
-from ..planning.template_check import (
-    check_allowed,
-    check_available,
-    check_config_sizes,
-    check_needs_no_cloud,
-    check_storable,
-    check_types,
-    without_unavailable,
-)
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer
 from ..sealing.stored import StoredLookup
@@ -45,6 +16,35 @@ from ..template.language import CompiledTemplate
 from ..template.load import LoadedTemplates, load_template
 from ..template.parameters import parameter_strings
 from .context import Compiled
+from .planning.goal import (
+    hiding,
+    leaves_open,
+    sealed_values,
+    stored_environment,
+    with_environment,
+)
+from .planning.group_attributes import refreshed_for, with_requested_attributes
+from .planning.nested_check import TemplateTree
+from .planning.nested_contents import NestedContents
+from .planning.questions import Questions
+from .planning.requests import (
+    EXISTING,
+    Branch,
+    Goal,
+    NestedChild,
+    TypeForbidden,
+    TypeUnavailable,
+    anything,
+)
+from .planning.template_check import (
+    check_allowed,
+    check_available,
+    check_config_sizes,
+    check_needs_no_cloud,
+    check_storable,
+    check_types,
+    without_unavailable,
+)
 
 
 class GoalCompiler:

@@ -16,8 +16,6 @@ from ..db.ids import MemberId, StackId, TaskId, TraversalId
 from ..db.rows import Stack
 from ..keystone.delegations import Delegations
 from ..observe.logs import about, current_request
-from ..planning.plan import Defaults, TraversalScope
-from ..planning.requests import Goal, NestedChild
 from ..resources.registry import ResourceRegistry
 from ..ring.hashring import shard_of
 from ..sealing.sealer import BoundSealer, Sealer
@@ -26,6 +24,8 @@ from ..template.budget import json_size
 from ..template.compile import Identity, Limits
 from ..template.errors import TemplateError
 from ..template.language import CompiledTemplate
+from .planning.plan import Defaults, TraversalScope
+from .planning.requests import Goal, NestedChild
 from .quotas import Quotas, SoftwareLimits
 from .signal_limits import SignalLimits
 from .tree_budget import TreeLimits

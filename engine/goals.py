@@ -9,7 +9,6 @@ from dataclasses import replace
 from ..db import content, resources
 from ..db.ids import ContentId
 from ..db.rows import Stack
-from ..planning.requests import EXISTING, Goal, UpdateRequest
 from ..sealing.stored import StoredLookup, in_clear
 from ..shapes import Json, JsonMap
 from ..template.compile import Identity
@@ -20,6 +19,7 @@ from ..template.language import Parameter
 from ..template.parameters import GivenValues, check_immutable, resolve_parameters
 from ..template.residual import evaluate, holds_secret
 from .context import Compiled, EngineContext
+from .planning.requests import EXISTING, Goal, UpdateRequest
 from .requested import compile_requested, requested_parameters
 from .stack_state import current_goal
 

@@ -11,8 +11,6 @@ from ..db.errors import NameTaken, NotFound
 from ..db.ids import ContentId, ResourceId, StackId
 from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import TaskKind
-from ..planning.plan import TraversalScope
-from ..planning.requests import AdoptedResource
 from ..resources.contract.children import ChildGoal, ChildInputs
 from ..resources.errors import ChildGone, PermanentError
 from ..resources.nested.parameterize import restore_values
@@ -31,6 +29,8 @@ from .context import Compiled, EngineContext, Started, announce_started
 from .errors import ActionInProgress, NotUpdatable
 from .goals import check_immutable_parameters
 from .parent_resource import ParentResource, child_id, child_snapshot_id
+from .planning.plan import TraversalScope
+from .planning.requests import AdoptedResource
 from .snapshots import SnapshotRequest, start_snapshot, start_snapshot_deletion
 from .stacks import NewStack, create_stack
 

@@ -7,16 +7,6 @@ from ..db import resources
 from ..db.ids import StackId
 from ..db.rows import Resource, Stack
 from ..db.work import tasks
-from ..planning.preview import (
-    ChangeKind,
-    NestedChanges,
-    PreviewedStack,
-    ResourceChange,
-    Unchangeable,
-    UpdatePreview,
-    preview_update,
-)
-from ..planning.requests import UpdateRequest
 from ..template.budget import Budget
 from ..template.compile import Identity
 from .children import compile_previewed_child
@@ -25,6 +15,16 @@ from .errors import NotUpdatable
 from .goals import compile_update, identity_of
 from .named_things import known_to_be_same
 from .parent_resource import living_child
+from .planning.preview import (
+    ChangeKind,
+    NestedChanges,
+    PreviewedStack,
+    ResourceChange,
+    Unchangeable,
+    UpdatePreview,
+    preview_update,
+)
+from .planning.requests import UpdateRequest
 from .stack_state import check_updatable
 from .tree_budget import TreeBudget
 

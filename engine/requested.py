@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from ..planning.requests import Goal
 from ..template.budget import Budget
 from ..template.compile import Identity
 from ..template.merging import Named, parameter_names
 from .context import Compiled, EngineContext
+from .planning.requests import Goal
 
 
 def compile_requested(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..db.rows import Resource
-from ..planning.requests import Goal
 from ..resources.errors import UnknownType
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import InClear
@@ -15,6 +14,7 @@ from ..template.environment import with_entries
 from ..template.errors import TemplateError
 from ..template.formats import format_of, section_of
 from ..template.resource_settings import RESTORED, STOKER
+from .planning.requests import Goal
 from .tree_budget import TreeBudget
 
 Inside = Callable[[Resource], Sequence[Resource]]

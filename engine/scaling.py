@@ -16,13 +16,13 @@ from ..db.notifications import ScalingFact
 from ..db.rows import Event, Resource, Stack, Task
 from ..db.states import FINAL, Status, TaskKind
 from ..db.work import tasks
-from ..planning.action import plan_scaling, plan_signal
-from ..planning.plan import TraversalScope
 from ..resources.errors import NoAction, NotSupported
 from ..resources.nested.base import NestedType
 from ..resources.signals import Adjustment
 from ..shapes import JsonMap
 from .context import EngineContext, announce
+from .planning.action import plan_scaling, plan_signal
+from .planning.plan import TraversalScope
 from .resource_view import view_of
 
 

@@ -9,11 +9,11 @@ from ..db import resources, snapshots, stacks
 from ..db.ids import SnapshotId
 from ..db.rows import Snapshot, Stack
 from ..db.states import Status, TaskKind
-from ..planning.action import plan_snapshot, plan_snapshot_deletion
-from ..planning.plan import TraversalScope
 from ..template.errors import LimitExceeded
 from .context import EngineContext, Started, announce_started
 from .errors import ActionInProgress, NotUpdatable
+from .planning.action import plan_snapshot, plan_snapshot_deletion
+from .planning.plan import TraversalScope
 from .quotas import QuotaName
 from .stack_state import check_action, current_goal, kept_goal
 from .start import begin, running_of, store_plan

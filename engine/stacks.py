@@ -11,12 +11,12 @@ from ..db.ids import ResourceId, StackId
 from ..db.rows import Stack
 from ..db.states import Status, TaskKind
 from ..db.work import endings
-from ..planning.adopt import plan_adoption
-from ..planning.plan import PlannedBreakpoints, TraversalScope, plan_create
-from ..planning.requests import AdoptedResource, CreateRequest
 from ..resources.contract.cloud import Trustor
 from .actions import start_action, start_delete
 from .context import Compiled, EngineContext, Started, announce_started
+from .planning.adopt import plan_adoption
+from .planning.plan import PlannedBreakpoints, TraversalScope, plan_create
+from .planning.requests import AdoptedResource, CreateRequest
 from .quotas import QuotaName
 from .requested import compile_requested
 from .start import store_plan

@@ -11,8 +11,8 @@ from ..db.ids import ResourceId, TaskId
 from ..db.rows import Stack, Task
 from ..db.states import Status, TaskKind, TaskState
 from ..db.work import breakpoints, cancel, countdown, endings, tasks
-from ..planning.plan import Plan, PlannedBreakpoints, TraversalScope, tasks_by_resource
 from .context import Started
+from .planning.plan import Plan, PlannedBreakpoints, TraversalScope, tasks_by_resource
 
 
 def breakpoints_of(conn: Connection, stack: Stack) -> PlannedBreakpoints:

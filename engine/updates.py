@@ -8,13 +8,13 @@ from ..db import resources, snapshots, stacks
 from ..db.ids import SnapshotId
 from ..db.rows import Resource, Stack
 from ..db.states import Status
-from ..planning.requests import UpdateRequest
 from . import cancel as ending
 from .change import Change, commit_update
 from .context import EngineContext
 from .errors import Changing, NotUpdatable
 from .goals import compile_for, compile_update, previous_goal, stored_goal
 from .parent_resource import child_snapshot_id
+from .planning.requests import UpdateRequest
 from .restore import Restoring
 from .stack_state import current_goal
 from .tree_budget import TreeBudget

@@ -1,4 +1,4 @@
-"""How a resource type declares implied dependencies; planning/implied.py finds them in a template.
+"""How a resource type declares implied dependencies; engine/planning/implied.py finds them in a template.
 
 Two resources can depend on each other although neither refers to the other: a port gets its address from a
 subnet, and all that they have in common is the network.  Heat calls this ``add_dependencies``.

@@ -16,13 +16,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from stevedore import ExtensionManager
 
-from ..sandbox import evaluator
-from ..sandbox.errors import EvaluationError, LimitReached
 from ..shapes import Json, JsonMap, TypeIdentity
 from ..template.budget import Budget
 from ..template.language import ResourceDefinition, is_template_name, type_identity
 from ..template.operator_environment import OperatorEnvironment
 from ..template.residual import Lookup, evaluate, is_deferred, is_failing, members, references
+from ..template.sandbox import evaluator
+from ..template.sandbox.errors import EvaluationError, LimitReached
 from .errors import AbsentType, UnknownType
 from .heat_types import HEAT_TYPES, absent, advice
 from .implied import ImpliedDependency

@@ -6,11 +6,11 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 
-from ..sandbox import evaluator
-from ..sandbox.errors import EvaluationError
 from ..shapes import Json
 from . import custom_checks
 from .errors import LimitExceeded
+from .sandbox import evaluator
+from .sandbox.errors import EvaluationError
 from .scalars import as_text, boolean, equality_key, number
 
 NUMBERS = frozenset({"number", "integer"})

@@ -3,13 +3,13 @@
 import typing
 from collections.abc import Mapping, Sequence
 
-from ..sandbox import evaluator
-from ..sandbox.errors import EvaluationError, LimitReached
 from ..shapes import Json, JsonMap
 from . import custom_checks
 from .constraints import AllowedPattern, AllowedValues, Constraint, Custom, Length, Modulo, Range
 from .errors import LimitExceeded, TemplateError
 from .language import Path
+from .sandbox import evaluator
+from .sandbox.errors import EvaluationError, LimitReached
 from .scalars import number, written
 from .suggestions import all_near
 

@@ -235,7 +235,7 @@ class ResourceDefinition:
     :ivar depends_on: names in ``depends_on``, sorted, without resources whose condition is false.
     :ivar requires: every name this one must wait for (depends_on and references), sorted.
     :ivar requested_attributes: attributes that others refer to, each with the path below it; only where
-        the type has to know of them (planning/group_attributes.py).
+        the type has to know of them (engine/planning/group_attributes.py).
     :ivar deletion_policy: ``Delete``, ``Retain`` or ``Snapshot``; ``Retain`` wherever `external_id` is given.
     """
 

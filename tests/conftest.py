@@ -34,7 +34,7 @@ from harness.server import MissingServer, Server
 from harness.shared import shared
 from harness.tiers import Tier, TierSelection
 from harness.zookeeper import ZooKeeper
-from stoker.sandbox import pool
+from stoker.template.sandbox import pool
 
 # An expression must not fail because the host pauses; its processor time has a limit of its own.
 pool.WALL_CLOCK = 60.0

@@ -15,9 +15,9 @@ from ...db import resources as resource_rows
 from ...db.events import EventQuery
 from ...db.ids import StackId
 from ...keystone.delegated_auth import DelegationRefused
-from ...sandbox.evaluator import charged_to
 from ...shapes import Json, JsonMap
 from ...template.compile import Identity
+from ...template.sandbox.evaluator import charged_to
 from .. import parse
 from ..ec2 import is_guests, signer
 from ..errors import Fault, bad_request, fault_of, not_found

@@ -1,8 +1,8 @@
 """Handlers that show the installation: types, functions, services, versions, health."""
 
 from ...db import conductors
+from ...engine.planning.requests import TypeForbidden, TypeUnavailable
 from ...observe.instants import iso
-from ...planning.requests import TypeForbidden, TypeUnavailable
 from ...resources import rendering
 from ...resources.plugin import ResourceType
 from ...rpc.contract import WORK_TOPIC

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
+from ...engine.planning.preview import ChangeKind, ResourceChange
+from ...engine.planning.requests import Preview, PreviewedResource, PreviewedResources
 from ...observe.instants import iso
-from ...planning.preview import ChangeKind, ResourceChange
-from ...planning.requests import Preview, PreviewedResource, PreviewedResources
 from ...sealing.stored import masked
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition

@@ -2,8 +2,8 @@
 
 from oslo_config import cfg
 
-from ...sandbox.limits import MIB, WALL_CLOCK, HelperLimits
 from ...template.compile import Region
+from ...template.sandbox.limits import MIB, WALL_CLOCK, HelperLimits
 
 _DEFAULT = HelperLimits()
 _REGION = Region()

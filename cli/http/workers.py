@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from waitress.task import ThreadedTaskDispatcher
 
-from ...sandbox.fair_shares import FairShares
+from ...template.sandbox.fair_shares import FairShares
 
 
 class Serviced(typing.Protocol):

@@ -18,8 +18,8 @@ from ...db.schema import revisions
 from ...db.schema.revisions import Fit
 from ...rpc.contract import VERSION, parsed, understood
 from ...rpc.level import AUTO
-from ...sandbox import system_calls
 from ...sealing.rotation import Rotation
+from ...template.sandbox import system_calls
 from ..commands.config import problems
 from ..config.about import description, epilog
 from ..config.errors import WrongConfiguration

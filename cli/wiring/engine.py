@@ -5,11 +5,11 @@ from oslo_config import cfg
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
 from ...engine.nested_stacks import NestedStacks
+from ...engine.planning.plan import Defaults
 from ...engine.template_urls import TemplateFetcher
 from ...engine.tree_budget import TreeLimits
 from ...keystone.delegated_auth import NO_TRUSTS
 from ...keystone.delegations import Delegations
-from ...planning.plan import Defaults
 from ...template.compile import Limits
 from ..config.environment_options import fetch_limits
 from ..config.language_options import region

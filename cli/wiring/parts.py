@@ -11,8 +11,8 @@ from ...engine.signal_urls import SignalAddresses
 from ...keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from ...observe.recorder import SILENT, Recorder
 from ...resources.registry import ResourceRegistry
-from ...sandbox.pool import HelperPool, install
 from ...sealing.sealer import Sealer
+from ...template.sandbox.pool import HelperPool, install
 from ..config.errors import WrongConfiguration
 from ..config.language_options import helper_limits
 from .database import count_troubles, open_database, require_configuration

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from ...db.engine import Database
 from ...resources.registry import ResourceRegistry
-from ...sandbox.pool import install
+from ...template.sandbox.pool import install
 from ..config.language_options import helper_limits
 from .database import open_database
 from .environment_files import installed_types, with_operator_files

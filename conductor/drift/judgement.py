@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ...db.drift import DriftKind
-from ...planning.property_changes import GivenProperties, property_changes
+from ...engine.planning.property_changes import GivenProperties, property_changes
 from ...resources.contract.views import ResourceView
 from ...resources.plugin import ResourceType
 from ...resources.properties import immutable_changed, replacement_needed, resolve_reported

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from ...db import drift
 from ...db.drift import DriftKind, ObservedResource, QuietStack, ResourceDrift
 from ...db.ids import ResourceId, StackId
+from ...engine.planning.plan import TaskDefinition
 from ...observe import metrics
 from ...observe.logs import about
-from ...planning.plan import TaskDefinition
 from ...resources.contract.views import ResourceView, StackFacts
 from ...resources.errors import StepError
 from ...resources.plugin import ResourceType

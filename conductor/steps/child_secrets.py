@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ...db.rows import Resource
-from ...planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
+from ...engine.planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...resources.contract.children import ChildGoal
 from ...resources.errors import PermanentError
 from ...resources.nested.base import output_error

@@ -8,7 +8,7 @@ from ...db.rows import Resource, Stack
 from ...db.states import Status, TaskKind
 from ...db.work.claim import Claim
 from ...engine.parent_resource import ParentResource
-from ...planning.plan import TaskDefinition
+from ...engine.planning.plan import TaskDefinition
 from ...resources.contract.children import (
     ChildFailure,
     ChildGoal,

@@ -16,11 +16,11 @@ import time
 import typing
 from collections.abc import Callable, Iterator
 
-from ...sandbox import evaluator
-from ...sandbox.evaluator import charged_to
-from ...sandbox.fair_shares import FairShares
 from ...template.budget import Budget, BudgetLimits
 from ...template.errors import TemplateError
+from ...template.sandbox import evaluator
+from ...template.sandbox.evaluator import charged_to
+from ...template.sandbox.fair_shares import FairShares
 
 SMALL = BudgetLimits(bytes=512 * 1024, steps=20_000, seconds=0.0)
 """Budget of a step without a turn: some hundredths of a second."""

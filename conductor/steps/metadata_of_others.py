@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from ...db import resources
 from ...db.rows import Resource
 from ...db.work.claim import Claim
-from ...planning.plan import TaskDefinition
+from ...engine.planning.plan import TaskDefinition
 from ...resources.registry import ResourceRegistry
 from ...sealing.stored import SealedRowLookup
 from ...shapes import Json, JsonMap

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ...db.rows import OrphanedCreate
 from ...db.states import TaskKind
 from ...db.work.claim import Claim
-from ...planning.plan import TaskDefinition
+from ...engine.planning.plan import TaskDefinition
 from ...resources.errors import PermanentError
 from ...template.errors import TemplateError
 from ...template.residual import partial

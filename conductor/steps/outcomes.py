@@ -12,7 +12,7 @@ from ...db.states import SIGNALLED, SILENT, UNDECIDED, Status, TaskKind, TaskSta
 from ...db.work import breakpoint_rules, losses
 from ...db.work.cancel import LOST
 from ...db.work.claim import Claim, Claimant, action_of, resource_event
-from ...planning.plan import TaskDefinition
+from ...engine.planning.plan import TaskDefinition
 from ...resources.errors import OverQuota, PermanentError, RetryableError, StepError, StepTimedOut
 from ...resources.nested.base import ChildFailed
 from ...resources.steps import Park, Poll

@@ -20,11 +20,11 @@ from ...resources.errors import (
     UnknownType,
 )
 from ...resources.registry import ResourceRegistry
-from ...sandbox.errors import HelperUnavailable
-from ...sandbox.evaluator import charged_to
 from ...sealing.sealer import SealError
 from ...shapes import Json
 from ...template.errors import TemplateError
+from ...template.sandbox.errors import HelperUnavailable
+from ...template.sandbox.evaluator import charged_to
 from .children import StepChildren
 from .computing import NoTurn
 from .context import RunningStepContext, StepServices

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
-from ...planning.plan import TaskDefinition, task_key
+from ...engine.planning.plan import TaskDefinition, task_key
 from ...resources.contract.context import StepContext
 from ...resources.contract.views import ResourceView, StackFacts
 from ...resources.errors import PermanentError, PropertyError

@@ -318,7 +318,7 @@ resource = sa.Table(
     sa.Column("physical_id", CleanText),
     # The value of get_resource (JSON), known once the resource is created.
     sa.Column("reference_id", JsonText),
-    # The goal last applied: the task's definition, see planning/plan.py.
+    # The goal last applied: the task's definition, see engine/planning/plan.py.
     sa.Column("definition", JsonText(dict)),
     # As given to the plugin; sealed values stay sealed.
     sa.Column("properties", JsonText(dict)),

@@ -24,7 +24,7 @@ from .tasks import Locked, by_traversal
 
 RETRIES = 5
 INSISTS = {"retries_permanent": True}
-"""The definition of a deletion of which nobody sees that it has failed; see planning/plan.py."""
+"""The definition of a deletion of which nobody sees that it has failed; see engine/planning/plan.py."""
 NAME_LENGTH = 255
 
 

@@ -14,7 +14,8 @@ REFERENCE = "OS::stack_id"
 class ProviderTemplate(NestedType):
     """Its properties are the template's parameters, its attributes the outputs.
 
-    Only the template says which these are; it is among the files of the stack.  See planning/nested_check.py.
+    Only the template says which these are; it is among the files of the stack.  See
+    engine/planning/nested_check.py.
     """
 
     has_member_attributes = True

@@ -5,11 +5,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 
-from ...sandbox import evaluator
-from ...sandbox.errors import EvaluationError, LimitReached, UnusableResult
 from ...shapes import Json, JsonMap
 from ..errors import LimitExceeded, TemplateError
 from ..language import ANY_NUMBER, AWS_DATE, CostMeter, Function, ListForm, MapForm, Version, measure
+from ..sandbox import evaluator
+from ..sandbox.errors import EvaluationError, LimitReached, UnusableResult
 from ..scalars import equality_key, written
 
 

@@ -16,7 +16,7 @@ from stoker.cli.daemon import threading_backend  # noqa: F401  - first: it decid
 from fuzz.laws import examine, prepare  # isort: skip
 from fuzz.running import CASES, Report, Subject, keep, try_inputs  # isort: skip
 from fuzz.subjects import SUBJECTS  # isort: skip
-from stoker.sandbox import pool  # isort: skip
+from stoker.template.sandbox import pool  # isort: skip
 
 MEMORY = 4 << 30
 """Bytes of address space: an input that needs too much shall not fell the machine."""

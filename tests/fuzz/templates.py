@@ -13,7 +13,7 @@ from harness import attacks, examples
 from hypothesis import strategies as st
 from stoker.api.errors import fault_of
 from stoker.engine.compile import GoalCompiler
-from stoker.planning.requests import Goal
+from stoker.engine.planning.requests import Goal
 from stoker.resources import rendering
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer

@@ -13,14 +13,14 @@ import typing
 from collections.abc import Callable
 
 from stoker.engine.compile import GoalCompiler
-from stoker.planning.requests import Goal
+from stoker.engine.planning.requests import Goal
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
-from stoker.sandbox.pool import install
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import TemplateError
 from stoker.template.load import load_template
+from stoker.template.sandbox.pool import install
 
 from .pace import measure
 

@@ -166,7 +166,7 @@ def fork_servers(pid: int) -> list[int]:
     return [
         child
         for child in children(pid)
-        if "stoker.sandbox.fork_server" in text(pathlib.Path(f"/proc/{child}/cmdline"))
+        if "stoker.template.sandbox.fork_server" in text(pathlib.Path(f"/proc/{child}/cmdline"))
     ]
 
 

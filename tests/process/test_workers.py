@@ -55,7 +55,7 @@ class Manager:
         """The pids of the API's workers: the children but for helpers of its own."""
         assert self.process is not None
         lines = {pid: cmdline(pid) for pid in children(self.process.pid)}
-        return {pid for pid, line in lines.items() if line and b"stoker.sandbox" not in line}
+        return {pid for pid, line in lines.items() if line and b"stoker.template.sandbox" not in line}
 
     def healthy(self) -> bool:
         return call(self.url, "GET", "/healthcheck")[0] == 200

@@ -29,7 +29,7 @@ from unittest import mock
 from simulation.coverage import Coverage, Pair
 from simulation.schedule import LENGTH, play
 from stoker.db import connections, engine
-from stoker.sandbox import pool
+from stoker.template.sandbox import pool
 
 ROUND = 100
 """Schedules of a round, after which the rarest pairs are chosen again."""

@@ -9,7 +9,7 @@ from stoker.db.events import EventQuery
 from stoker.db.rows import Resource, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
-from stoker.planning.requests import Goal, UpdateRequest
+from stoker.engine.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any
 

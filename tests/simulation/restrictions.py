@@ -5,7 +5,7 @@ import typing
 from simulation.helpers import ended
 from simulation.world import World
 from stoker.db.rows import Stack
-from stoker.planning.requests import Goal, UpdateRequest
+from stoker.engine.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any
 

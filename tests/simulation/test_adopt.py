@@ -11,7 +11,7 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.engine.errors import ActionInProgress, NotUpdatable
-from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
+from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.template.residual import retokened
 
 Json = typing.Any

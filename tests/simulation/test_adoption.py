@@ -11,8 +11,8 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
+from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
 from stoker.engine.signals import Signals
-from stoker.planning.requests import CreateRequest, Goal, UpdateRequest
 
 Json = typing.Any
 

@@ -11,7 +11,7 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.diagnosis.advice import ADVICE, Advice, advise
-from stoker.planning.requests import Goal, UpdateRequest
+from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.resources.contract.views import ResourceView
 from stoker.resources.errors import OverQuota, PermanentError
 

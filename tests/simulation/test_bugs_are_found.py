@@ -20,9 +20,9 @@ from stoker.db.states import TaskState
 from stoker.db.work import commit, countdown
 from stoker.db.work.claim import Claimant
 from stoker.engine import actions
-from stoker.planning import plan as planning
-from stoker.planning.plan import Edges, Plan
-from stoker.planning.update import UpdatePlanner
+from stoker.engine.planning import plan as planning
+from stoker.engine.planning.plan import Edges, Plan
+from stoker.engine.planning.update import UpdatePlanner
 from stoker.resources.errors import RetryableError
 
 BROKEN = "Traceback"

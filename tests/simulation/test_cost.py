@@ -14,7 +14,7 @@ from simulation.helpers import template_of as template
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
-from stoker.planning.requests import Goal, UpdateRequest
+from stoker.engine.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any
 SMALL = 40

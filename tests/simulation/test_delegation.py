@@ -14,11 +14,11 @@ from stoker.db import credentials, stacks
 from stoker.db.errors import NameTaken, Unavailable
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
+from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
 from stoker.keystone.delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer
 from stoker.keystone.delegations import LATER, LOST_AFTER
-from stoker.planning.requests import CreateRequest, Goal, UpdateRequest
 from stoker.resources.contract.cloud import Trustor
 
 Json = typing.Any

@@ -6,8 +6,8 @@ import typing
 import pytest
 from simulation.world import World
 from stoker.db.states import Status
-from stoker.sandbox import evaluator
-from stoker.sandbox.errors import HelperUnavailable
+from stoker.template.sandbox import evaluator
+from stoker.template.sandbox.errors import HelperUnavailable
 
 Json = typing.Any
 

@@ -9,7 +9,7 @@ from stoker.conductor.steps import computing, target
 from stoker.conductor.steps.computing import SMALL
 from stoker.db.rows import Stack
 from stoker.db.states import Status
-from stoker.planning.requests import CreateRequest, Goal
+from stoker.engine.planning.requests import CreateRequest, Goal
 
 THREADS = 8
 TURN = 2 * THREADS

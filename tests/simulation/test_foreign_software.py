@@ -12,8 +12,8 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import TaskKind
 from stoker.engine.exports import Exports
+from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal
 from stoker.engine.signals import Signals
-from stoker.planning.requests import AdoptedResource, CreateRequest, Goal
 from stoker.template.residual import sealed
 
 Json = typing.Any

@@ -13,7 +13,7 @@ from stoker.db import software
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.engine.exports import Exports
-from stoker.planning.requests import AdoptedResource, CreateRequest, Goal
+from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal
 from stoker.resources.contract.software import DeploymentSpec
 from stoker.sealing.software import opened
 

@@ -23,8 +23,8 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
 from stoker.engine.exports import snapshot_document
+from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.engine.signals import Signals
-from stoker.planning.requests import Goal, UpdateRequest
 from stoker.sealing.sealer import Sealer
 from stoker.sealing.stored import MASK, Masked, metadata_in_clear
 

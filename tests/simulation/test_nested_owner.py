@@ -15,7 +15,7 @@ from stoker.db.queries import nesting
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
-from stoker.planning.requests import CreateRequest, Goal, UpdateRequest
+from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
 
 Json = typing.Any
 SECRET = "s3cret-of-another"

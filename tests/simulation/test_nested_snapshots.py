@@ -12,7 +12,7 @@ from stoker.db import snapshots
 from stoker.db.ids import SnapshotId, StackId
 from stoker.db.rows import Snapshot, Stack
 from stoker.db.states import Status
-from stoker.planning.requests import Goal, UpdateRequest
+from stoker.engine.planning.requests import Goal, UpdateRequest
 
 Json = typing.Any
 MIDDLE = "file:///middle.yaml"

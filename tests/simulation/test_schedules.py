@@ -17,7 +17,7 @@ FINGERPRINT = """
 import pathlib, sys, tempfile
 import pytest
 from simulation.schedule import play
-from stoker.sandbox import pool
+from stoker.template.sandbox import pool
 pool.WALL_CLOCK = 60.0
 pool.install()
 with tempfile.TemporaryDirectory() as folder:

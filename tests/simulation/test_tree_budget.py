@@ -12,10 +12,10 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.engine.exports import Exports
+from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.engine.previews import Previews
 from stoker.engine.tree_budget import TreeBudget, TreeLimits
 from stoker.engine.updates import Updates
-from stoker.planning.requests import Goal, UpdateRequest
 from stoker.template.budget import BudgetLimits
 from stoker.template.compile import Limits
 from stoker.template.errors import LimitExceeded

@@ -13,8 +13,8 @@ from stoker.db import projects
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
+from stoker.engine.planning.requests import CreateRequest, Goal
 from stoker.engine.quotas import QuotaName, Quotas
-from stoker.planning.requests import CreateRequest, Goal
 from stoker.template.compile import Limits
 
 Json = typing.Any

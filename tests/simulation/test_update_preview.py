@@ -10,7 +10,7 @@ from simulation.restrictions import restricted, server, template, volume
 from simulation.world import World
 from stoker.db.states import Status, TaskKind
 from stoker.engine.errors import NotUpdatable
-from stoker.planning.requests import Goal, UpdateRequest
+from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.template.errors import TemplateError
 
 Json = typing.Any

@@ -50,6 +50,8 @@ from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext, EngineSettings
 from stoker.engine.exports import Exports
 from stoker.engine.nested_stacks import NestedStacks
+from stoker.engine.planning.plan import Defaults
+from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.engine.previews import Previews
 from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
@@ -59,8 +61,6 @@ from stoker.engine.updates import Updates
 from stoker.keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from stoker.keystone.delegations import Delegations
 from stoker.observe.recorder import SILENT, Recorder
-from stoker.planning.plan import Defaults
-from stoker.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.resources.errors import PermanentError
 from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType

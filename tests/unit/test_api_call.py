@@ -6,7 +6,7 @@ import pytest
 from stoker.api import schemas
 from stoker.api.errors import Fault, fault_of
 from stoker.api.request import MOST_ENTRIES, validated
-from stoker.sandbox.errors import HelperUnavailable
+from stoker.template.sandbox.errors import HelperUnavailable
 
 NAMES = {"type": "array", "items": {"type": "string"}}
 

@@ -15,28 +15,28 @@ import pytest
 from harness.sources import ROOT, source
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "sandbox": set(),
+    "template/sandbox": set(),
     "ring": set(),
     "db": set(),
     "observe": set(),
     "osc": {"observe"},
-    "template": {"sandbox"},
+    "template": {"template/sandbox"},
     "rpc": {"db", "observe"},
-    "resources": {"template", "sandbox"},
+    "resources": {"template", "template/sandbox"},
     "resources/openstack": {"resources", "template"},
     "sealing": {"template", "db"},
     "keystone": {"template", "sealing", "resources", "db"},
-    "planning": {"template", "resources", "sealing", "db"},
+    "engine/planning": {"template", "resources", "sealing", "db"},
     "engine": {
-        *("planning", "template", "resources", "resources/openstack"),
+        *("engine/planning", "template", "resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "db", "observe"),
     },
     "conductor": {
-        *("engine", "planning", "template", "sandbox", "resources"),
+        *("engine", "engine/planning", "template", "template/sandbox", "resources"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },
     "api": {
-        *("engine", "planning", "template", "sandbox", "resources", "resources/openstack"),
+        *("engine", "engine/planning", "template", "template/sandbox", "resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },
     "console": {"api", "keystone"},
@@ -52,17 +52,20 @@ MAY_IMPORT: dict[str, set[str]] = {
         "db",
     },
     "features/moves/inward": {
-        *("features/moves/heat", "features/moves/mapping", "conductor", "engine", "planning", "template"),
+        *("features/moves/heat", "features/moves/mapping", "conductor", "engine"),
+        *("engine/planning", "template"),
         *("resources", "resources/openstack", "sealing", "ring", "db"),
     },
     "features/moves/outward": {
-        *("features/moves/heat", "features/moves/mapping", "engine", "planning", "template", "resources"),
+        *("features/moves/heat", "features/moves/mapping", "engine", "engine/planning"),
+        *("template", "resources"),
         *("resources/openstack", "sealing", "db"),
     },
     "cli": {
         *("api", "console", "features", "features/moves"),
         *("features/moves/heat", "features/moves/inward", "features/moves/outward"),
-        *("conductor", "engine", "planning", "template", "sandbox", "resources", "resources/openstack"),
+        *("conductor", "engine", "engine/planning", "template", "template/sandbox"),
+        *("resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
     },
 }
@@ -71,7 +74,7 @@ has walls of its own where it is named."""
 VOCABULARY = ("settings", "shapes")
 """The modules that all may import, for they only give words to declare values; they are no floor of the
 house."""
-PURE = {"planning": {"ids", "id_source", "rows", "states", "breakpoint_rules", "errors"}}
+PURE = {"engine/planning": {"ids", "id_source", "rows", "states", "breakpoint_rules", "errors"}}
 """Folders that compute only, with the modules of db that they and all below them may import."""
 IMPURE = (
     "sqlalchemy",
@@ -113,7 +116,7 @@ BROAD_EXCEPT = {
     "features/moves/heat/border.py": "border of the move of one stack",
     "ring/membership.py": "top of the membership's thread",
     "rpc/outbox.py": "top of the outbox's thread",
-    "sandbox/evaluation.py": "top of a helper process",
+    "template/sandbox/evaluation.py": "top of a helper process",
 }
 
 TERMINAL = "observe/terminal.py"

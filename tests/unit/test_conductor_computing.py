@@ -5,10 +5,10 @@ import threading
 import pytest
 from stoker.conductor.steps import computing
 from stoker.conductor.steps.computing import BURST, RATE, SMALL, SOONEST, Computing, NoTurn
-from stoker.sandbox import evaluator
-from stoker.sandbox.evaluator import charged_to
 from stoker.template.budget import Budget
 from stoker.template.errors import LimitExceeded, TemplateError
+from stoker.template.sandbox import evaluator
+from stoker.template.sandbox.evaluator import charged_to
 
 
 class Clock:

@@ -8,7 +8,7 @@ from fuzz.services import ID, FakeAdapter, _answer, _properties
 from harness.fake_context import FakeContext, target_of
 from requests import Response
 from stoker.engine.compile import GoalCompiler
-from stoker.planning.requests import Goal
+from stoker.engine.planning.requests import Goal
 from stoker.resources.errors import PropertyError, StepError
 from stoker.resources.openstack.declared import DeclaredType
 from stoker.resources.openstack.neutron.port import Port

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import yaml
 from stoker.engine.compile import GoalCompiler
-from stoker.planning.requests import Goal, Question, TypeForbidden
+from stoker.engine.planning.requests import Goal, Question, TypeForbidden
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.template.budget import BudgetLimits

@@ -8,7 +8,7 @@ import typing
 import pytest
 import stoker
 from stoker.engine.compile import GoalCompiler
-from stoker.planning.requests import Goal
+from stoker.engine.planning.requests import Goal
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits

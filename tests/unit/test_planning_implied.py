@@ -14,11 +14,11 @@ import yaml
 from stoker.db.id_source import EPOCH, IdSource
 from stoker.db.ids import ResourceId, StackId, TraversalId
 from stoker.engine.compile import GoalCompiler
-from stoker.planning.implied import with_implied_dependencies
-from stoker.planning.nested_contents import NestedContents
-from stoker.planning.plan import Plan, TraversalScope, plan_create, plan_delete
-from stoker.planning.requests import Goal
-from stoker.planning.update import RegisteredTypeFacts, UpdatePlanner
+from stoker.engine.planning.implied import with_implied_dependencies
+from stoker.engine.planning.nested_contents import NestedContents
+from stoker.engine.planning.plan import Plan, TraversalScope, plan_create, plan_delete
+from stoker.engine.planning.requests import Goal
+from stoker.engine.planning.update import RegisteredTypeFacts, UpdatePlanner
 from stoker.resources.heat.resource_group import ResourceGroup
 from stoker.resources.implied import ImpliedDependency
 from stoker.resources.plugin import ResourceType

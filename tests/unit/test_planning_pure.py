@@ -5,9 +5,9 @@ import pkgutil
 import subprocess
 import sys
 
-import stoker.planning
+import stoker.engine.planning
 
-MODULES = sorted(module.name for module in pkgutil.iter_modules(stoker.planning.__path__))
+MODULES = sorted(module.name for module in pkgutil.iter_modules(stoker.engine.planning.__path__))
 ALONE = """
 import importlib, sys
 
@@ -35,10 +35,10 @@ def failed_imports(modules: list[str]) -> list[str]:
 
 def test_no_module_of_planning_needs_a_database_or_the_network() -> None:
     assert len(MODULES) > 10
-    assert failed_imports([f"stoker.planning.{name}" for name in MODULES]) == []
+    assert failed_imports([f"stoker.engine.planning.{name}" for name in MODULES]) == []
 
 
 def test_a_module_that_needs_the_database_is_noticed() -> None:
-    [error] = failed_imports(["stoker.planning.plan", "stoker.db.resources"])
+    [error] = failed_imports(["stoker.engine.planning.plan", "stoker.db.resources"])
     assert error.startswith("stoker.db.resources: sqlalchemy")
     assert error.endswith("is blocked")

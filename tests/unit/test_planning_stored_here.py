@@ -1,6 +1,6 @@
 """Ids that a template brings name nothing that Stoker itself stores."""
 
-from stoker.planning.template_check import check_types
+from stoker.engine.planning.template_check import check_types
 from stoker.resources.nested.base import NestedType
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.stored import StoredLookup

@@ -19,11 +19,18 @@ from stoker.db.id_source import EPOCH, IdSource
 from stoker.db.ids import ResourceId, SnapshotId, StackId, TaskId, TraversalId
 from stoker.db.rows import Resource, Task
 from stoker.db.states import TaskKind, TaskState
-from stoker.planning.action import plan_action, plan_snapshot, plan_snapshot_deletion
-from stoker.planning.adopt import plan_adoption
-from stoker.planning.plan import Defaults, Plan, PlannedBreakpoints, TraversalScope, plan_create, plan_delete
-from stoker.planning.requests import AdoptedResource
-from stoker.planning.update import StillToBeAdopted, UpdatePlanner
+from stoker.engine.planning.action import plan_action, plan_snapshot, plan_snapshot_deletion
+from stoker.engine.planning.adopt import plan_adoption
+from stoker.engine.planning.plan import (
+    Defaults,
+    Plan,
+    PlannedBreakpoints,
+    TraversalScope,
+    plan_create,
+    plan_delete,
+)
+from stoker.engine.planning.requests import AdoptedResource
+from stoker.engine.planning.update import StillToBeAdopted, UpdatePlanner
 from stoker.resources.nested.base import ADOPTED
 from stoker.resources.plugin import ADOPTED_ID
 from stoker.resources.registry import ResourceRegistry

@@ -3,7 +3,7 @@
 import typing
 
 import pytest
-from stoker.planning.template_check import check_types
+from stoker.engine.planning.template_check import check_types
 from stoker.resources.heat.stack import REMOTE
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.stored import StoredLookup

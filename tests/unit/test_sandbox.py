@@ -13,12 +13,12 @@ import time
 import pytest
 from harness.waiting import wait_for
 from stoker.cli.programs.status import Checks, Code
-from stoker.sandbox import evaluator, system_calls
-from stoker.sandbox.errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
-from stoker.sandbox.evaluator import Account, charged_to
-from stoker.sandbox.limits import MIB, HelperLimits
-from stoker.sandbox.places import Places
-from stoker.sandbox.pool import HelperPool
+from stoker.template.sandbox import evaluator, system_calls
+from stoker.template.sandbox.errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
+from stoker.template.sandbox.evaluator import Account, charged_to
+from stoker.template.sandbox.limits import MIB, HelperLimits
+from stoker.template.sandbox.places import Places
+from stoker.template.sandbox.pool import HelperPool
 
 QUICK = HelperLimits(seconds=0.5, processes=2)
 PATIENT = HelperLimits(seconds=30)
@@ -260,7 +260,8 @@ def test_nobody_is_left_after_limits_and_close():
 
 def test_the_processes_end_with_the_one_that_started_them():
     script = (
-        "import sys\nfrom stoker.sandbox.pool import install\npool = install()\npool.yaql('1', None)\n"
+        "import sys\nfrom stoker.template.sandbox.pool import install\n"
+        "pool = install()\npool.yaql('1', None)\n"
         "print(*pool.pids(), flush=True)\nsys.stdin.read()"
     )
     with subprocess.Popen(
@@ -300,7 +301,7 @@ def test_a_helper_knows_nothing_of_its_parent(monkeypatch):
 
 FORBIDDEN = """
 import ctypes, mmap, os, signal, socket, subprocess, sys
-from stoker.sandbox import system_calls
+from stoker.template.sandbox import system_calls
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.prctl(38, 1, 0, 0, 0)

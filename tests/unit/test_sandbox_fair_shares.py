@@ -1,7 +1,7 @@
 """The order in which projects take places that all share."""
 
 import pytest
-from stoker.sandbox.fair_shares import HALF_LIFE, LIGHT, MOST_REMEMBERED, FairShares
+from stoker.template.sandbox.fair_shares import HALF_LIFE, LIGHT, MOST_REMEMBERED, FairShares
 
 
 class Clock:

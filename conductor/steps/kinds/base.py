@@ -10,7 +10,7 @@ from ....db.errors import Unavailable
 from ....db.states import DELETING, TaskKind
 from ....db.work.claim import Claim
 from ....engine.named_things import IDS, check_found, with_ids
-from ....planning.plan import TaskDefinition
+from ....engine.planning.plan import TaskDefinition
 from ....resources.contract.context import StepContext
 from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded, RetryableError, StepError, UnknownType

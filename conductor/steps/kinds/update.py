@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ....db.states import Status
 from ....engine.named_things import check_found, same_thing
-from ....planning.plan import TaskDefinition, same_goal
+from ....engine.planning.plan import TaskDefinition, same_goal
 from ....resources.contract.views import ResourceView
 from ....resources.errors import PermanentError, ReplaceNeeded
 from ....resources.plugin import ResourceType

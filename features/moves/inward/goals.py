@@ -11,7 +11,7 @@ from ....conductor.steps.child_secrets import goal_with_secrets
 from ....conductor.steps.secrets import Secrets
 from ....engine.children import goal_of_child, opened_environment
 from ....engine.context import Compiled, EngineContext
-from ....planning.requests import Goal
+from ....engine.planning.requests import Goal
 from ....resources.contract.children import ChildGoal
 from ....resources.contract.context import StepContext
 from ....resources.errors import StepError, UnknownType

@@ -11,7 +11,7 @@ from ....conductor.steps.stored_values import data_column, note_properties, prop
 from ....db.ids import ResourceId, StackId
 from ....db.rows import Resource
 from ....db.states import Status
-from ....planning.plan import TaskDefinition
+from ....engine.planning.plan import TaskDefinition
 from ....resources.contract.views import ResourceView, StackFacts
 from ....resources.errors import PropertyError
 from ....resources.openstack.nova.launch_schema import LAUNCH_CONFIGURATION

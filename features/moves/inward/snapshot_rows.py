@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ....db.ids import ContentId, ResourceId, SnapshotId, StackId, TraversalId
 from ....db.rows import Resource, Snapshot
 from ....engine.context import EngineContext
-from ....planning.goal import sealed_values, stored_environment
+from ....engine.planning.goal import sealed_values, stored_environment
 from ....sealing.sealer import BoundSealer
 from ....shapes import Json
 from ....template.environment import parse_environment

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.context import Compiled, EngineContext
-from ....planning.plan import TaskDefinition
-from ....planning.requests import Goal
+from ....engine.planning.plan import TaskDefinition
+from ....engine.planning.requests import Goal
 from ....resources.errors import PropertyError, UnknownType
 from ....resources.properties import changed, replacement_needed, resolve_properties, resolve_stored
 from ....resources.registry import ResourceRegistry

@@ -3,14 +3,14 @@
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ..shapes import Json, JsonMap
-from ..template.errors import TemplateError, dotted, not_provided
-from ..template.formats import find_version, section_of
-from ..template.language import CompiledTemplate, Path, Version
-from ..template.load import repeated_keys
-from ..template.parameters import find_unfit_defaults
-from ..template.residual import ARGS, FN, nodes
-from ..template.suggestions import closest, nearest
+from ...shapes import Json, JsonMap
+from ...template.errors import TemplateError, dotted, not_provided
+from ...template.formats import find_version, section_of
+from ...template.language import CompiledTemplate, Path, Version
+from ...template.load import repeated_keys
+from ...template.parameters import find_unfit_defaults
+from ...template.residual import ARGS, FN, nodes
+from ...template.suggestions import closest, nearest
 
 MOST_WARNINGS = 50
 _LONGEST = 500

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from ..resources.registry import ResourceRegistry
-from ..resources.schema import ANY_NAME, BASE_ATTRIBUTES
-from ..template.language import CompiledTemplate, Residual, ResourceDefinition
-from ..template.residual import members
+from ...resources.registry import ResourceRegistry
+from ...resources.schema import ANY_NAME, BASE_ATTRIBUTES
+from ...template.language import CompiledTemplate, Residual, ResourceDefinition
+from ...template.residual import members
 from .requests import NestedChild, PreviewedResource, PreviewedResources
 
 

@@ -10,17 +10,17 @@ import typing
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ..shapes import Json, JsonMap
-from ..template.budget import Budget, charged_at
-from ..template.compile import Limits
-from ..template.environment import Environment, as_document, parse_environment
-from ..template.errors import LimitExceeded
-from ..template.hidden import hidden_names
-from ..template.language import CompiledTemplate, is_template_name
-from ..template.merging import Named, merge_environments
-from ..template.operator_environment import OperatorEnvironment
-from ..template.parameters import declarations_of, declared_names
-from ..template.residual import holds_secret, is_deferred, is_node, mapping, members, quote, sealed
+from ...shapes import Json, JsonMap
+from ...template.budget import Budget, charged_at
+from ...template.compile import Limits
+from ...template.environment import Environment, as_document, parse_environment
+from ...template.errors import LimitExceeded
+from ...template.hidden import hidden_names
+from ...template.language import CompiledTemplate, is_template_name
+from ...template.merging import Named, merge_environments
+from ...template.operator_environment import OperatorEnvironment
+from ...template.parameters import declarations_of, declared_names
+from ...template.residual import holds_secret, is_deferred, is_node, mapping, members, quote, sealed
 from .requests import EXISTING, Goal
 
 SECRET_TEMPLATE = (

@@ -7,18 +7,18 @@ has to know before what others will find in it.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..resources.errors import PropertyError, StepError
-from ..resources.nested.base import NestedType
-from ..resources.plugin import ResourceType
-from ..resources.properties import validate_properties
-from ..resources.registry import ResourceRegistry
-from ..shapes import Json, JsonMap
-from ..template.budget import Budget, charged_at
-from ..template.environment import Environment, map_type, nested_environment
-from ..template.errors import LimitExceeded, TemplateError
-from ..template.formats import section_of
-from ..template.language import CompiledTemplate, ResourceDefinition, is_template_name
-from ..template.load import LoadedTemplates
+from ...resources.errors import PropertyError, StepError
+from ...resources.nested.base import NestedType
+from ...resources.plugin import ResourceType
+from ...resources.properties import validate_properties
+from ...resources.registry import ResourceRegistry
+from ...shapes import Json, JsonMap
+from ...template.budget import Budget, charged_at
+from ...template.environment import Environment, map_type, nested_environment
+from ...template.errors import LimitExceeded, TemplateError
+from ...template.formats import section_of
+from ...template.language import CompiledTemplate, ResourceDefinition, is_template_name
+from ...template.load import LoadedTemplates
 from .implied import with_implied_dependencies
 from .nested_check import static_goal
 

@@ -4,12 +4,12 @@ import json
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 
-from ..resources.properties import changed, property_of, renamed, replacement_needed
-from ..resources.schema import Property
-from ..sealing.redaction import MASK
-from ..shapes import Json, JsonMap
-from ..template.language import Residual
-from ..template.residual import ARGS, FN, holds_secret, is_node, members
+from ...resources.properties import changed, property_of, renamed, replacement_needed
+from ...resources.schema import Property
+from ...sealing.redaction import MASK
+from ...shapes import Json, JsonMap
+from ...template.language import Residual
+from ...template.residual import ARGS, FN, holds_secret, is_node, members
 
 MOST_SHOWN = 1000
 """Characters of a value that are shown; of a map or a list they are those of its JSON."""

@@ -1,4 +1,4 @@
-"""The process that forks helpers: ``python -m stoker.sandbox.fork_server FD``.
+"""The process that forks helpers: ``python -m stoker.template.sandbox.fork_server FD``.
 
 It has one thread and has YAQL loaded, so a fork is safe and takes a millisecond, where the daemon has many
 threads and secrets in its memory and must not be forked.  As their parent it alone can kill helpers by a pid

@@ -9,12 +9,12 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..resources.implied import EACH, ImpliedDependency, Names
-from ..shapes import Json
-from ..template.budget import Budget, charged_at
-from ..template.errors import CircularDependency
-from ..template.language import CompiledTemplate, ResourceDefinition
-from ..template.residual import ARGS, FN, is_failing, is_node, members
+from ...resources.implied import EACH, ImpliedDependency, Names
+from ...shapes import Json
+from ...template.budget import Budget, charged_at
+from ...template.errors import CircularDependency
+from ...template.language import CompiledTemplate, ResourceDefinition
+from ...template.residual import ARGS, FN, is_failing, is_node, members
 
 Path = tuple[tuple[Names, ...], ...]
 _Naming = dict[tuple[str, str], Mapping[str, list[str]]]

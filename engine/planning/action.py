@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ..db.ids import ResourceId, SnapshotId, TaskId, TraversalNumber
-from ..db.rows import FailureCause, Resource, Stack, Task, Traversal
-from ..db.states import REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
-from ..resources.signals import Adjustment, Scaling
-from ..shapes import JsonMap
+from ...db.ids import ResourceId, SnapshotId, TaskId, TraversalNumber
+from ...db.rows import FailureCause, Resource, Stack, Task, Traversal
+from ...db.states import REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
+from ...resources.signals import Adjustment, Scaling
+from ...shapes import JsonMap
 from .plan import (
     Edges,
     Plan,

@@ -9,12 +9,12 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..db.ids import ResourceId, StackId
-from ..db.rows import Resource, Task
-from ..db.states import Status, TaskKind
-from ..resources.errors import PermanentError, PropertyError
-from ..resources.plugin import ResourceType
-from ..resources.properties import (
+from ...db.ids import ResourceId, StackId
+from ...db.rows import Resource, Task
+from ...db.states import Status, TaskKind
+from ...resources.errors import PermanentError, PropertyError
+from ...resources.plugin import ResourceType
+from ...resources.properties import (
     changed,
     meanings,
     replacement_needed,
@@ -22,21 +22,21 @@ from ..resources.properties import (
     resolve_stored,
     respelled,
 )
-from ..resources.registry import ResourceRegistry
-from ..resources.schema import Property
-from ..resources.update_decision import (
+from ...resources.registry import ResourceRegistry
+from ...resources.schema import Property
+from ...resources.update_decision import (
     RESTRICTED,
     UpdateDecision,
     decide_update,
     may_replace,
     survives_failure,
 )
-from ..sealing.sealer import SealError
-from ..sealing.stored import RowLookup, SealedRowLookup, StoredLookup, in_clear
-from ..shapes import Json, JsonMap, StoredDefinition
-from ..template.errors import InvalidProperty, TemplateError
-from ..template.language import CompiledTemplate, Reference, Residual, ResourceDefinition
-from ..template.residual import evaluate, is_deferred, is_node, mapping, partial, references
+from ...sealing.sealer import SealError
+from ...sealing.stored import RowLookup, SealedRowLookup, StoredLookup, in_clear
+from ...shapes import Json, JsonMap, StoredDefinition
+from ...template.errors import InvalidProperty, TemplateError
+from ...template.language import CompiledTemplate, Reference, Residual, ResourceDefinition
+from ...template.residual import evaluate, is_deferred, is_node, mapping, partial, references
 from .plan import Plan, TaskDefinition, TraversalScope, same_goal, tasks_by_resource
 from .property_changes import GivenProperties, PropertyChange, property_changes
 from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner

@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Sequence
 
-from ..shapes import Json, JsonMap
+from ...shapes import Json, JsonMap
 from . import channel, evaluator
 from .channel import MEMORY, SECONDS
 from .errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult

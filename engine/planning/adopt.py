@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ..db.states import TaskKind
-from ..resources.nested.base import ADOPTED
-from ..resources.plugin import ADOPTED_ID
-from ..resources.registry import ResourceRegistry
-from ..shapes import Json
-from ..template.residual import sealed
+from ...db.states import TaskKind
+from ...resources.nested.base import ADOPTED
+from ...resources.plugin import ADOPTED_ID
+from ...resources.registry import ResourceRegistry
+from ...shapes import Json
+from ...template.residual import sealed
 from .plan import Plan
 from .requests import AdoptedResource
 

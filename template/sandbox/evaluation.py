@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import yaql
 
-from ..shapes import Json, JsonMap
+from ...shapes import Json, JsonMap
 from .channel import MEMORY
 from .limits import HelperLimits
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from ..shapes import Json, JsonMap
-from ..template.budget import Budget
-from ..template.environment import Environment, as_document
-from ..template.language import is_template_name, measure
-from ..template.residual import is_deferred
+from ...shapes import Json, JsonMap
+from ...template.budget import Budget
+from ...template.environment import Environment, as_document
+from ...template.language import is_template_name, measure
+from ...template.residual import is_deferred
 from .requests import NestedChild
 
 

@@ -4,12 +4,12 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..resources.contract.cloud import Trustor
-from ..resources.heat_types import unavailable
-from ..shapes import JsonMap
-from ..template.budget import Budget
-from ..template.environment import Environment
-from ..template.language import CompiledTemplate, Residual, ResourceDefinition
+from ...resources.contract.cloud import Trustor
+from ...resources.heat_types import unavailable
+from ...shapes import JsonMap
+from ...template.budget import Budget
+from ...template.environment import Environment
+from ...template.language import CompiledTemplate, Residual, ResourceDefinition
 
 EXISTING = "the stack's own environment"
 """Name under which it is merged as a file, below those of the request; it is not stored."""

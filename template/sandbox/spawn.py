@@ -15,7 +15,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..shapes import Json
+from ...shapes import Json
 from .channel import CONTROL
 from .errors import HelperUnavailable
 from .limits import HelperLimits

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from ..resources.errors import AbsentType, PropertyError, UnknownProperty, UnknownType
-from ..resources.heat.software_configs import ConfigType
-from ..resources.heat_types import HEAT_TYPES
-from ..resources.nested.base import NestedType
-from ..resources.plugin import ResourceType
-from ..resources.properties import known_properties, meanings
-from ..resources.registry import ResourceRegistry
-from ..resources.schema import has_attribute
-from ..template.budget import Budget, json_size
-from ..template.errors import (
+from ...resources.errors import AbsentType, PropertyError, UnknownProperty, UnknownType
+from ...resources.heat.software_configs import ConfigType
+from ...resources.heat_types import HEAT_TYPES
+from ...resources.nested.base import NestedType
+from ...resources.plugin import ResourceType
+from ...resources.properties import known_properties, meanings
+from ...resources.registry import ResourceRegistry
+from ...resources.schema import has_attribute
+from ...template.budget import Budget, json_size
+from ...template.errors import (
     ErrorList,
     InvalidProperty,
     LimitExceeded,
@@ -22,9 +22,9 @@ from ..template.errors import (
     WordedByHeat,
     named_at_once,
 )
-from ..template.language import CompiledTemplate, Reference, ResourceDefinition
-from ..template.residual import Lookup, is_deferred, members, plain
-from ..template.suggestions import closest
+from ...template.language import CompiledTemplate, Reference, ResourceDefinition
+from ...template.residual import Lookup, is_deferred, members, plain
+from ...template.suggestions import closest
 from .goal import SECRET_TEMPLATE, template_is_secret
 from .requests import MayUse, TypeForbidden, TypeUnavailable
 

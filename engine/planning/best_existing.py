@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ..db.ids import ResourceId
-from ..db.rows import Resource, Task
-from ..db.states import DELETING, Status
-from ..shapes import StoredDefinition
-from ..template.language import CompiledTemplate
+from ...db.ids import ResourceId
+from ...db.rows import Resource, Task
+from ...db.states import DELETING, Status
+from ...shapes import StoredDefinition
+from ...template.language import CompiledTemplate
 from .plan import TaskDefinition, same_goal
 
 UNUSABLE = -30

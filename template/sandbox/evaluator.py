@@ -12,7 +12,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..shapes import Json
+from ...shapes import Json
 
 
 class EvaluationBudget(typing.Protocol):
@@ -71,7 +71,7 @@ def current() -> Evaluator:
     :raises RuntimeError: no evaluator is installed, by an error in the program.
     """
     if _Process.evaluator is None:
-        raise RuntimeError("no evaluator is installed: call stoker.sandbox.pool.install() first")
+        raise RuntimeError("no evaluator is installed: call stoker.template.sandbox.pool.install() first")
     return _Process.evaluator
 
 

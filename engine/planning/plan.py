@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..db.errors import DamagedRow
-from ..db.id_source import IdSource
-from ..db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
-from ..db.rows import Resource, Task, Traversal
-from ..db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
-from ..db.work.breakpoint_rules import BreakpointHit, partition
-from ..shapes import Json, JsonMap, StoredDefinition, TypeIdentity
-from ..template.environment import Environment, settings_for
-from ..template.language import CompiledTemplate, ResourceDefinition, ResourceSettings, is_template_name
+from ...db.errors import DamagedRow
+from ...db.id_source import IdSource
+from ...db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
+from ...db.rows import Resource, Task, Traversal
+from ...db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
+from ...db.work.breakpoint_rules import BreakpointHit, partition
+from ...shapes import Json, JsonMap, StoredDefinition, TypeIdentity
+from ...template.environment import Environment, settings_for
+from ...template.language import CompiledTemplate, ResourceDefinition, ResourceSettings, is_template_name
 from .graph import without_cycles
 
 _CREATION = ("pre-create", "post-create")

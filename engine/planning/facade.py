@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
-from ..resources.plugin import ResourceType
-from ..resources.schema import ANY_NAME
-from ..shapes import JsonMap
-from ..template.environment import Environment
-from ..template.errors import FacadeMismatch
+from ...resources.plugin import ResourceType
+from ...resources.schema import ANY_NAME
+from ...shapes import JsonMap
+from ...template.environment import Environment
+from ...template.errors import FacadeMismatch
 
 _PROPERTY_TYPES = {
     "String": "string",

@@ -8,15 +8,15 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..resources.errors import UnknownType
-from ..resources.plugin import ResourceType
-from ..resources.properties import asks_cloud, custom_values
-from ..resources.registry import ResourceRegistry
-from ..shapes import Json
-from ..template import custom_checks
-from ..template.errors import ErrorList, InvalidProperty, TemplateError
-from ..template.formats import format_at
-from ..template.language import CompiledTemplate, Parameter, Path
+from ...resources.errors import UnknownType
+from ...resources.plugin import ResourceType
+from ...resources.properties import asks_cloud, custom_values
+from ...resources.registry import ResourceRegistry
+from ...shapes import Json
+from ...template import custom_checks
+from ...template.errors import ErrorList, InvalidProperty, TemplateError
+from ...template.formats import format_at
+from ...template.language import CompiledTemplate, Parameter, Path
 from .requests import CallersCloud, Question
 
 MOST = 200

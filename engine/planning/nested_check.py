@@ -9,16 +9,16 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..resources.contract.children import ChildGoal
-from ..resources.nested.base import RESOURCE, NestedType
-from ..resources.nested.parameterize import parameterize
-from ..resources.properties import validate_properties
-from ..resources.registry import ResourceRegistry
-from ..shapes import Json, JsonMap
-from ..template.budget import Budget
-from ..template.compile import Limits, describe
-from ..template.environment import Environment, facade_of, nested_environment
-from ..template.errors import (
+from ...resources.contract.children import ChildGoal
+from ...resources.nested.base import RESOURCE, NestedType
+from ...resources.nested.parameterize import parameterize
+from ...resources.properties import validate_properties
+from ...resources.registry import ResourceRegistry
+from ...shapes import Json, JsonMap
+from ...template.budget import Budget
+from ...template.compile import Limits, describe
+from ...template.environment import Environment, facade_of, nested_environment
+from ...template.errors import (
     ErrorList,
     LimitExceeded,
     ParameterMissing,
@@ -26,14 +26,14 @@ from ..template.errors import (
     UnknownAttribute,
     UnknownParameter,
 )
-from ..template.formats import format_at, section_of
-from ..template.language import (
+from ...template.formats import format_at, section_of
+from ...template.language import (
     CompiledTemplate,
     Path,
     ResourceDefinition,
     is_template_name,
 )
-from ..template.residual import (
+from ...template.residual import (
     Lookup,
     evaluate,
     is_deferred,

@@ -10,15 +10,15 @@ import typing
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ..db.ids import ResourceId, TaskId
-from ..db.rows import Resource, Task
-from ..db.states import DELETING, Status, TaskKind
-from ..resources.errors import UnknownType
-from ..resources.plugin import ResourceType
-from ..resources.registry import ResourceRegistry
-from ..resources.update_decision import observable, survives_failure
-from ..shapes import Json, JsonMap
-from ..template.language import CompiledTemplate, ResourceDefinition
+from ...db.ids import ResourceId, TaskId
+from ...db.rows import Resource, Task
+from ...db.states import DELETING, Status, TaskKind
+from ...resources.errors import UnknownType
+from ...resources.plugin import ResourceType
+from ...resources.registry import ResourceRegistry
+from ...resources.update_decision import observable, survives_failure
+from ...shapes import Json, JsonMap
+from ...template.language import CompiledTemplate, ResourceDefinition
 from .best_existing import best_existing, goal_of
 from .plan import (
     Edges,

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ..resources.nested.base import NestedType
-from ..resources.nested.members import output_name
-from ..resources.plugin import ResourceType
-from ..resources.schema import is_volatile
-from ..shapes import Json, JsonMap
-from ..template.errors import TemplateError, UnknownAttribute
-from ..template.language import CompiledTemplate, OutputDefinition, ResourceDefinition
-from ..template.residual import ARGS, FN, failing, is_node, node, references
+from ...resources.nested.base import NestedType
+from ...resources.nested.members import output_name
+from ...resources.plugin import ResourceType
+from ...resources.schema import is_volatile
+from ...shapes import Json, JsonMap
+from ...template.errors import TemplateError, UnknownAttribute
+from ...template.language import CompiledTemplate, OutputDefinition, ResourceDefinition
+from ...template.residual import ARGS, FN, failing, is_node, node, references
 
 PATHS_SINCE = "2014-10-16"
 """Version from which get_attr passes its path to the resource; before, the path led into the value."""
