@@ -1,7 +1,7 @@
 """Rows of resources."""
 
 import typing
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -171,6 +171,19 @@ def with_physical_id(conn: Connection, stack_id: StackId, physical_id: str) -> R
     )
     row = conn.execute(query.order_by(r.c.id.desc()).limit(1)).mappings().first()
     return None if row is None else Resource(**row)
+
+
+def complete_requiring(conn: Connection, source: Resource, plugins: Collection[str]) -> list[ResourceId]:
+    """Return the complete resources of some types, in the stack of `source`, that refer to it."""
+    r = tables.resource.c
+    query = sa.select(r.id, r.requires).where(
+        r.stack_id == source.stack_id,
+        r.plugin.in_(sorted(plugins)),
+        r.status == Status.COMPLETE,
+        r.replaced_by.is_(None),
+        r.snapshot_id.is_(None),
+    )
+    return [row_id for row_id, required_ids in conn.execute(query) if source.id in (required_ids or ())]
 
 
 def types_in(conn: Connection, stack_id: StackId) -> list[str]:

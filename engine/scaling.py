@@ -102,6 +102,31 @@ def begin_request(
     announce(context.hints, {begun.traversal: [begun.id]})
 
 
+def begin_refreshes(context: EngineContext, stack: Stack, source: Resource) -> None:
+    """Store and announce tasks that read the attributes again which follow the signals to a resource.
+
+    The signal is committed already: a task that waits for its claim reads it, and no other one is needed.
+    So a burst of signals makes a few tasks.
+    """
+    types = context.registry.following_signals
+    rows = context.database.read(lambda conn: resources.complete_requiring(conn, source, types))
+    timeout = context.settings.defaults.timeout or context.timeout(stack.timeout_mins)
+    for resource_id in rows:
+
+        def start(conn: Connection, scope: TraversalScope, row: ResourceId = resource_id) -> Task | None:
+            stacks.lock(conn, stack.id)
+            if tasks.is_unclaimed(conn, stack.id, row, TaskKind.SIGNAL):
+                return None
+            task, ended = plan_signal(row, {}, scope, timeout=timeout, keep=traversals.KEPT)
+            tasks.insert_many(conn, [task])
+            traversals.insert(conn, ended)
+            return task
+
+        begun = context.start_traversal(stack.id, start)
+        if begun is not None:
+            announce(context.hints, {begun.traversal: [begun.id]})
+
+
 def _idle(conn: Connection, stack: Stack, expected: Resource) -> Resource:
     """Return the group as it is now, of a stack whose row is locked.
 

@@ -17,7 +17,7 @@ from ..shapes import Json, JsonMap
 from .context import EngineContext, announce
 from .errors import ActionInProgress, AmbiguousId, NotAvailable, ResourceReplaced
 from .resource_view import view_of
-from .scaling import ScalingRequest, begin_request, scale
+from .scaling import ScalingRequest, begin_refreshes, begin_request, scale
 from .software import store_result, wake_waiting
 
 LOG = logging.getLogger(__name__)
@@ -83,6 +83,8 @@ class Signals:
             )
             limits.check_metadata(target.metadata, signal.metadata, metadata)
             if self._store(stack, resource, metadata, signal.reason):
+                # Afterwards, in transactions of their own: a client whose signal was not answered repeats it.
+                begin_refreshes(self._context, stack, resource)
                 return
         raise NotSupported(f"Resource {resource_name} gets too many signals at once")
 

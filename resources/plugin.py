@@ -72,6 +72,9 @@ class ResourceType:
     #: Its signals are outputs, which `Signal.outputs` stores.  They may be as large as the metadata of a
     #: handle, and reach the resource even while it is being deleted.
     takes_outputs: typing.ClassVar[bool] = False
+    #: Its attributes follow the signals to a resource that its properties refer to: once it is complete,
+    #: each such signal has `refresh` called.
+    follows_signals: typing.ClassVar[bool] = False
     #: The collectors that the guest of a server asks before the collector of its transport.
     guest_collectors: typing.ClassVar[Sequence[str]] = ()
     #: `validate_in_stack` checks something.
@@ -345,6 +348,7 @@ class ResourceType:
 
         It is called after all other steps of a stack's action, if outputs refer to a volatile attribute.  It
         makes one request and does not wait.  An error is logged, and fails nothing: the stored data stays.
+        It is called after `carry_out`, too, and for types with `follows_signals`; an error is retried then.
         """
         return target.data
 

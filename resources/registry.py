@@ -178,6 +178,11 @@ class ResourceRegistry:
         return {name: item for name, item in self._types.items() if item.collection() is not None}
 
     @functools.cached_property
+    def following_signals(self) -> Sequence[str]:
+        """Return the names of the types whose attributes follow the signals to other resources."""
+        return [name for name, item in self._types.items() if item.follows_signals]
+
+    @functools.cached_property
     def implied_dependencies(self) -> Sequence[ImpliedDependency]:
         """Return the implied dependencies that any type declares, each once."""
         return list(

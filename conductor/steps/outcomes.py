@@ -59,7 +59,8 @@ class Outcomes:
 
     def _outcome(self, state: TaskState, **fields: typing.Any) -> Outcome:
         task = self.claim.task
-        if task.kind == TaskKind.SIGNAL:  # An action on the resource may be in progress.
+        if task.kind == TaskKind.SIGNAL and state != TaskState.DONE:
+            # An action on the resource may be in progress.
             fields.pop("changes", None)
         return Outcome(
             task_id=task.id,

@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Callable
 
 from ...db.errors import Unavailable
-from ...db.states import TaskKind, TaskState
 from ...db.work.claim import Claim, Claimant, action_of
 from ...observe.seldom import Seldom
 from ...resources.errors import (
@@ -29,11 +28,11 @@ from .children import StepChildren
 from .computing import NoTurn
 from .context import RunningStepContext, StepServices
 from .kinds.table import KINDS
-from .metadata_of_others import MetadataOfOthers
 from .orphaned_create import orphaned_create
 from .outcomes import Outcomes, Restricted
 from .results import StepResult, Steps
 from .secrets import Secrets
+from .signalled_values import ENDED_BY_SIGNALS, SignalledValues
 
 LOG = logging.getLogger(__name__)
 STALLED = 2.0
@@ -47,7 +46,7 @@ class StepRunner(Steps):
         self._registry = registry
         self._services = services
         self._seldom = Seldom()
-        self._others = MetadataOfOthers(services.database, registry, services.clock)
+        self._signalled = SignalledValues(services.database, registry, services.clock)
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
         outcomes = self._outcomes(claim, who)
@@ -129,10 +128,8 @@ class StepRunner(Steps):
             if not context.forget_unchecked():
                 raise
             result = kind(outcomes, self._registry, context, progress).run()
-        if claim.task.kind == TaskKind.SCALE and result.outcome and result.outcome.state == TaskState.DONE:
-            # Before the end is stored: a step that is lost between both is done again.
-            self._others.refresh(claim, result.outcome.changes)
-        return result
+        # Before the end is stored: a step that is lost between both is done again.
+        return self._signalled.store(result) if claim.task.kind in ENDED_BY_SIGNALS else result
 
     def _cancel(self, outcomes: Outcomes, progress: Json) -> StepResult:
         """End a step that was asked to stop; its type may have something to stop outside."""

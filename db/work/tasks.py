@@ -66,6 +66,14 @@ def unfinished_of(conn: Connection, stack_id: StackId, resource_id: ResourceId, 
     return int(conn.execute(query).scalar_one())
 
 
+def is_unclaimed(conn: Connection, stack_id: StackId, resource_id: ResourceId, kind: TaskKind) -> bool:
+    """Return whether a task of a kind waits for its next claim for a resource."""
+    t = tables.task.c
+    of_resource = sa.and_(t.stack_id == stack_id, t.resource_id == resource_id, t.kind == kind)
+    query = sa.select(t.id).where(of_resource, t.state.in_((TaskState.READY, TaskState.PARKED)))
+    return conn.execute(query.limit(1)).first() is not None
+
+
 def claimed_by(conn: Connection, member: MemberId) -> list[tuple[TaskId, int, int]]:
     """Return (task, attempt, shard) of all claims of a member."""
     t = tables.task

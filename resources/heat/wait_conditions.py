@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from ...shapes import Json, JsonMap
 from ...template.constraints import Range
 from ..contract.context import StepContext
-from ..contract.views import ResourceView
+from ..contract.views import ResourceView, Sibling
 from ..errors import PermanentError
 from ..plugin import ResourceType
 from ..schema import Attribute, Property, SupportStatus
@@ -41,8 +41,10 @@ class WaitCondition(ResourceType):
     """Heat's condition.  It parks on its handle; a signal wakes it, and so does its timeout.
 
     Signals are read before the clock: a condition that was met in time does not fail because the poll was
-    late.  `data` has the signals that met the condition.
+    late.  `data` has all signals of the handle, also later ones.
     """
+
+    follows_signals = True
 
     names: typing.ClassVar[Mapping[str, str]] = {
         "handle": "handle",
@@ -87,21 +89,32 @@ class WaitCondition(ResourceType):
         """Return the data of all signals by id, as JSON text."""
         return {self.names["data"]: target.data.get("signals", "{}")}
 
+    def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
+        """Return the data of all signals of now, as Heat shows them."""
+        return _data(received(self._handle(target, context).metadata))
+
+    def _handle(self, target: ResourceView, context: StepContext) -> Sibling:
+        """Return the handle.
+
+        :raises PermanentError: the stack has no such handle.
+        """
+        reference = target.properties[self.names["handle"]]
+        imported = None if "/" in reference else context.referenced(reference)
+        name = _handle_name(reference, target.stack.id) if imported is None else imported.name
+        return context.sibling(name)
+
     def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Count the signals.
 
         :raises PermanentError: there is a signal of failure, or the wait timed out.
         """
-        reference = target.properties[self.names["handle"]]
-        imported = None if "/" in reference else context.referenced(reference)
-        name = _handle_name(reference, target.stack.id) if imported is None else imported.name
-        handle = context.sibling(name)
+        handle = self._handle(target, context)
         signals = received(handle.metadata)
         count = target.properties[self.names["count"]]
         if any(signal.status == FAILURE for signal in signals):
             raise PermanentError(_reasons(signals, FAILURE), kind="WaitConditionFailure")
         if len(signals) >= count:
-            return Done(data={"signals": json.dumps({signal.id: signal.data for signal in signals})})
+            return Done(data=_data(signals))
         seconds = progress["until"] - context.now()
         if seconds <= 0:
             reasons = f" - {_reasons(signals, SUCCESS)}" if signals else ""
@@ -120,6 +133,11 @@ class AwsWaitCondition(WaitCondition):
         "Count": Property("integer", COUNT_TEXT, default=1, update_allowed=True, constraints=AT_LEAST_1),
     }
     attributes_schema = {"Data": Attribute(DATA_TEXT, "string")}
+
+
+def _data(signals: list[Received]) -> JsonMap:
+    """Return the data that the condition keeps."""
+    return {"signals": json.dumps({signal.id: signal.data for signal in signals})}
 
 
 def _reasons(signals: list[Received], status: str) -> str:

@@ -77,15 +77,25 @@ class ScaleStep(TaskStep):
 
 
 class SignalStep(TaskStep):
-    """A step that carries out the request of a signal, and leaves the resource's row as it is."""
+    """A step that carries out the request of a signal, and reads the attributes that this has changed."""
 
     action = "signal"
 
     def start(self) -> Step:
-        """Carry out the request; the task's properties have it, as the signal's sender wrote it."""
-        self.plugin.carry_out(self.target, self.definition.properties, self.context)
-        return Done()
+        """Carry out the request; the task's properties have it, as the signal's sender wrote it.
+
+        Without one the signal reached another resource, whose signals the attributes follow.
+        """
+        if self.definition.properties:
+            self.plugin.carry_out(self.target, self.definition.properties, self.context)
+        return Done(data=self.plugin.refresh(self.target, self.context))
 
     def finish(self, step: Step) -> StepResult:
-        """Store nothing: an action on the resource may be in progress."""
-        return self.outcomes.nothing_to_do({})
+        """Return the data and the attributes.
+
+        The runner stores them, because an action on the resource may be in progress.
+        """
+        self.take(step)
+        data = kept_data(self.plugin, step, self.target, self.secrets)
+        values = kept_values(self.plugin, self.target, self.context, self.secrets)
+        return self.outcomes.nothing_to_do({**data, **values})
