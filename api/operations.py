@@ -40,7 +40,7 @@ class Services:
     :ivar draining: a function that returns whether the service is about to end.
     :ivar ec2: the exchange of signed requests for users; None: nobody is authenticated.
     :ivar console: the collaborators of the routes for consoles.
-    :ivar observes_drift: whether conductors compare stacks with the cloud by themselves.
+    :ivar features: what the handlers of features use, by its type.
     :ivar poll_ring: a function that asks all conductors to poll the ring's members now.
     :ivar count_request: a function that counts a request of a project, or raises a Fault after too many.
     :ivar count_key: the same for an access key, apart from projects: anybody can name it.
@@ -76,7 +76,11 @@ class Services:
     count_key: Callable[[str], None] = lambda key: None
     strangers: Strangers = field(default_factory=Strangers)
     poll_ring: Callable[[], None] = lambda: None
-    observes_drift: bool = True
+    features: Mapping[type, typing.Any] = field(default_factory=dict)
+
+    def of(self, kind: type[T]) -> T:
+        """Return what the handlers of a feature use, by its type; the feature is why it is there."""
+        return typing.cast(T, self.features[kind])
 
 
 @dataclass(frozen=True, kw_only=True)

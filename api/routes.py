@@ -1,10 +1,11 @@
-"""The table of all routes: path -> method -> operation.
+"""The table of the kernel's routes: path -> method -> operation.
 
-A new route is a handler, in a file of its own or beside its like, and a line here.
+A new route is a handler, in a file of its own or beside its like, and a line here; that of a feature is
+beside its handler in the feature's folder.
 """
 
 import functools
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 from ..engine.signal_urls import IDENTITY
 from .handlers import (
@@ -12,7 +13,6 @@ from .handlers import (
     cloudformation,
     console,
     description,
-    drift,
     events,
     guests,
     identity,
@@ -27,19 +27,16 @@ from .handlers import (
     stacks,
 )
 from .operations import Operation, Routes
+from .paths import ADMIN, RESOURCE, STACK, STACK_NAME, TENANT
 
-_TENANT = "/v1/{tenant_id}"
-_ADMIN = "/v1/admin"
-_NAME = f"{_TENANT}/stacks/{{stack_name}}"
-_STACK = f"{_NAME}/{{stack_id}}"
-_RESOURCE = f"{_STACK}/resources/{{resource_name}}"
-_SNAPSHOT = f"{_STACK}/snapshots/{{snapshot_id}}"
+_SNAPSHOT = f"{STACK}/snapshots/{{snapshot_id}}"
 _ACCOUNT = "/v1/guest/{tenant_id}/{row}/stacks/{stack_name}/{stack_id}/resources/{resource_name}"
-_TYPES = f"{_TENANT}/resource_types"
-_CONFIGS = f"{_TENANT}/software_configs"
-_DEPLOYMENTS = f"{_TENANT}/software_deployments"
-_VERSIONS = f"{_TENANT}/template_versions"
+_TYPES = f"{TENANT}/resource_types"
+_CONFIGS = f"{TENANT}/software_configs"
+_DEPLOYMENTS = f"{TENANT}/software_deployments"
+_VERSIONS = f"{TENANT}/template_versions"
 
+DESCRIPTION = "/v1/openapi.json"
 _NO_QUERY: Set[str] = frozenset()
 _LOOKUP = Operation(stack_list.lookup, "stacks:lookup")
 _operators = functools.partial(Operation, everywhere=True)
@@ -61,11 +58,8 @@ _CLOUDFORMATION = cloudformation.CloudFormation(
     )
 )
 
-_DESCRIPTION = description.ApiDescription(lambda: ROUTES)
-
-ROUTES: Routes = {
+KERNEL_ROUTES: Routes = {
     "/": {"GET": Operation(meta.versions, None)},
-    "/v1/openapi.json": {"GET": Operation(_DESCRIPTION.show, None)},
     "/v1": {
         "GET": Operation(_CLOUDFORMATION.root, None, signed=True),
         "POST": Operation(_CLOUDFORMATION.query, None, signed=True, templates=True),
@@ -77,7 +71,7 @@ ROUTES: Routes = {
     f"{_ACCOUNT}/metadata": {"GET": Operation(guests.metadata_by_account, None, presigned=guests.PURPOSE)},
     f"{_ACCOUNT}/signal": {"POST": Operation(signals.signal, None, presigned=signals.PURPOSE)},
     "/healthcheck": dict.fromkeys(("GET", "HEAD"), Operation(meta.health, None)),
-    f"{_TENANT}/validate": {"POST": Operation(previews.validate, "stacks:validate_template")},
+    f"{TENANT}/validate": {"POST": Operation(previews.validate, "stacks:validate_template")},
     _TYPES: {"GET": Operation(meta.list_types, "stacks:list_resource_types")},
     f"{_TYPES}/{{type_name}}": {"GET": Operation(meta.show_type, "stacks:resource_schema")},
     f"{_TYPES}/{{type_name}}/template": {"GET": Operation(meta.type_template, "stacks:generate_template")},
@@ -105,54 +99,54 @@ ROUTES: Routes = {
     f"{_DEPLOYMENTS}/metadata/{{server_id}}": {
         "GET": Operation(software.metadata, "software_deployments:metadata")
     },
-    f"{_TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
-    f"{_TENANT}/services": {"GET": Operation(meta.services, "service:index", shared=_NO_QUERY)},
-    f"{_ADMIN}/ring": {"GET": _operators(operators.ring, "ring:show", shared=operators.RING_QUERY)},
-    f"{_ADMIN}/ring/plan": {"POST": _operators(operators.plan, "ring:plan")},
-    f"{_ADMIN}/ring/rebalance": {"POST": _operators(operators.rebalance, "ring:rebalance")},
-    f"{_ADMIN}/ring/{{host}}/drain": {"POST": _operators(operators.drain, "ring:drain")},
-    f"{_ADMIN}/ring/{{host}}/undrain": {"POST": _operators(operators.undrain, "ring:undrain")},
-    f"{_ADMIN}/conductors/{{host}}": {
+    f"{TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
+    f"{TENANT}/services": {"GET": Operation(meta.services, "service:index", shared=_NO_QUERY)},
+    f"{ADMIN}/ring": {"GET": _operators(operators.ring, "ring:show", shared=operators.RING_QUERY)},
+    f"{ADMIN}/ring/plan": {"POST": _operators(operators.plan, "ring:plan")},
+    f"{ADMIN}/ring/rebalance": {"POST": _operators(operators.rebalance, "ring:rebalance")},
+    f"{ADMIN}/ring/{{host}}/drain": {"POST": _operators(operators.drain, "ring:drain")},
+    f"{ADMIN}/ring/{{host}}/undrain": {"POST": _operators(operators.undrain, "ring:undrain")},
+    f"{ADMIN}/conductors/{{host}}": {
         "GET": _operators(operators.conductor, "conductors:show", shared=_NO_QUERY)
     },
-    f"{_ADMIN}/stack_counts": {"GET": _operators(operators.counts_everywhere, "stacks:global_count")},
-    f"{_ADMIN}/stuck_stacks": {
+    f"{ADMIN}/stack_counts": {"GET": _operators(operators.counts_everywhere, "stacks:global_count")},
+    f"{ADMIN}/stuck_stacks": {
         "GET": _operators(operators.stuck_stacks, "stacks:global_stuck", shared=operators.STUCK_QUERY)
     },
-    f"{_ADMIN}/project_quotas": {"GET": _operators(operators.list_quotas, "quotas:global_index")},
-    f"{_ADMIN}/quotas/{{project_id}}": {
+    f"{ADMIN}/project_quotas": {"GET": _operators(operators.list_quotas, "quotas:global_index")},
+    f"{ADMIN}/quotas/{{project_id}}": {
         "GET": _operators(operators.quotas, "quotas:global_show"),
         "PUT": _operators(operators.set_quotas, "quotas:update"),
         "DELETE": _operators(operators.reset_quotas, "quotas:delete"),
     },
-    f"{_TENANT}/quotas": {"GET": Operation(operators.own_quotas, "quotas:show")},
-    f"{_TENANT}/stack_counts": {"GET": Operation(operators.counts, "stacks:count")},
-    f"{_TENANT}/stacks": {
+    f"{TENANT}/quotas": {"GET": Operation(operators.own_quotas, "quotas:show")},
+    f"{TENANT}/stack_counts": {"GET": Operation(operators.counts, "stacks:count")},
+    f"{TENANT}/stacks": {
         "GET": Operation(stack_list.index, "stacks:index", shared=stack_list.INDEX_QUERY),
         "POST": Operation(stacks.create, "stacks:create"),
     },
-    f"{_TENANT}/stacks/preview": {"POST": Operation(previews.create, "stacks:preview")},
-    f"{_TENANT}/stacks/detail": {
+    f"{TENANT}/stacks/preview": {"POST": Operation(previews.create, "stacks:preview")},
+    f"{TENANT}/stacks/detail": {
         "GET": Operation(stack_list.detail, "stacks:detail", shared=stack_list.DETAIL_QUERY)
     },
-    _NAME: _EVERY_METHOD,
-    _STACK: {
+    STACK_NAME: _EVERY_METHOD,
+    STACK: {
         "GET": Operation(stacks.show, "stacks:show", shared=stacks.SHOW_QUERY),
         "DELETE": Operation(stacks.delete, "stacks:delete"),
         "PUT": Operation(stacks.update, "stacks:update"),
         "PATCH": Operation(stacks.update_existing, None),  # The rule follows from the body.
     },
-    f"{_STACK}/preview": {
+    f"{STACK}/preview": {
         "PUT": Operation(previews.update, "stacks:preview_update"),
         "PATCH": Operation(previews.update_existing, "stacks:preview_update_patch"),
     },
-    f"{_STACK}/template": {"GET": Operation(stacks.template, "stacks:template")},
-    f"{_STACK}/environment": {"GET": Operation(stacks.environment, "stacks:environment")},
-    f"{_STACK}/files": {"GET": Operation(stacks.files, "stacks:files")},
-    f"{_STACK}/outputs": {"GET": Operation(stacks.outputs, "stacks:list_outputs", shared=_NO_QUERY)},
-    f"{_STACK}/outputs/{{output_key}}": {"GET": Operation(stacks.output_show, "stacks:show_output")},
-    f"{_STACK}/actions": {"POST": Operation(actions.act, None)},
-    f"{_STACK}/snapshots": {
+    f"{STACK}/template": {"GET": Operation(stacks.template, "stacks:template")},
+    f"{STACK}/environment": {"GET": Operation(stacks.environment, "stacks:environment")},
+    f"{STACK}/files": {"GET": Operation(stacks.files, "stacks:files")},
+    f"{STACK}/outputs": {"GET": Operation(stacks.outputs, "stacks:list_outputs", shared=_NO_QUERY)},
+    f"{STACK}/outputs/{{output_key}}": {"GET": Operation(stacks.output_show, "stacks:show_output")},
+    f"{STACK}/actions": {"POST": Operation(actions.act, None)},
+    f"{STACK}/snapshots": {
         "GET": Operation(snapshots.index, "stacks:list_snapshots"),
         "POST": Operation(snapshots.take, "stacks:snapshot"),
     },
@@ -161,31 +155,37 @@ ROUTES: Routes = {
         "DELETE": Operation(snapshots.delete, "stacks:delete_snapshot"),
     },
     f"{_SNAPSHOT}/restore": {"POST": Operation(snapshots.restore, "stacks:restore_snapshot")},
-    f"{_STACK}/abandon": {"DELETE": Operation(stacks.abandon, "stacks:abandon")},
-    f"{_STACK}/export": {"GET": Operation(stacks.export, "stacks:export")},
-    f"{_STACK}/resources": {
-        "GET": Operation(resources.index, "resource:index", shared=resources.INDEX_QUERY)
-    },
-    _RESOURCE: {
+    f"{STACK}/abandon": {"DELETE": Operation(stacks.abandon, "stacks:abandon")},
+    f"{STACK}/export": {"GET": Operation(stacks.export, "stacks:export")},
+    f"{STACK}/resources": {"GET": Operation(resources.index, "resource:index", shared=resources.INDEX_QUERY)},
+    RESOURCE: {
         "GET": Operation(resources.show, "resource:show", shared=resources.SHOW_QUERY),
         "PATCH": Operation(resources.mark_unhealthy, "resource:mark_unhealthy"),
     },
-    f"{_RESOURCE}/metadata": {
+    f"{RESOURCE}/metadata": {
         "GET": Operation(guests.metadata_by_imported(resources.metadata), "resource:metadata")
     },
-    f"{_RESOURCE}/signal": {
+    f"{RESOURCE}/signal": {
         "POST": Operation(signals.signal_by_imported(resources.signal), "resource:signal")
     },
-    f"{_RESOURCE}/signal/{{row}}": dict.fromkeys(
+    f"{RESOURCE}/signal/{{row}}": dict.fromkeys(
         ("POST", "PUT"), Operation(signals.signal, None, presigned=signals.PURPOSE)
     ),
-    f"{_RESOURCE}/guest/{{row}}": dict.fromkeys(
+    f"{RESOURCE}/guest/{{row}}": dict.fromkeys(
         ("GET", "HEAD"), Operation(guests.metadata, None, presigned=guests.PURPOSE)
     ),
-    f"{_STACK}/graph": {"GET": Operation(console.graph, "stacks:graph")},
-    f"{_STACK}/inspect": {"GET": Operation(console.inspect, "stacks:inspect", shared=console.INSPECT_QUERY)},
-    f"{_STACK}/drift": {"GET": Operation(drift.show, "stacks:drift", shared=_NO_QUERY)},
-    f"{_STACK}/events": {"GET": Operation(events.index, "events:index", shared=events.QUERY)},
-    f"{_RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index", shared=events.QUERY)},
-    f"{_RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},
+    f"{STACK}/graph": {"GET": Operation(console.graph, "stacks:graph")},
+    f"{STACK}/inspect": {"GET": Operation(console.inspect, "stacks:inspect", shared=console.INSPECT_QUERY)},
+    f"{STACK}/events": {"GET": Operation(events.index, "events:index", shared=events.QUERY)},
+    f"{RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index", shared=events.QUERY)},
+    f"{RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},
 }
+
+
+def compose(of_features: Iterable[Routes]) -> Routes:
+    """Return the routes of the kernel and those of features, with the one that describes them all."""
+    routes = {
+        path: operations for table in (KERNEL_ROUTES, *of_features) for path, operations in table.items()
+    }
+    routes[DESCRIPTION] = {"GET": Operation(description.ApiDescription(lambda: routes).show, None)}
+    return routes

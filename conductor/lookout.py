@@ -25,9 +25,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from sqlalchemy.engine import Connection
+
 from ..db.engine import Database
 from ..db.queries import due_soon
-from ..db.queries.due_soon import ANY_SHARD, Due, DueSoon
+from ..db.queries.due_soon import ANY_SHARD, Due, DueRows, DueSoon
 from .duties.context import FIRST_SHARD
 from .duties.stack_timeouts import DEPUTY_AFTER
 from .slice import Ring
@@ -57,7 +59,7 @@ class Lookout:
     :param ring: says which rows are this conductor's.
     :param clock: the database's time.
     :param is_time_sure: returns whether that clock is sure; in doubt the conductor stays active.
-    :param observes_drift: whether projects that are to be observed end the rest.
+    :param due: rows of features whose moments end the rest, too.
     :param monotonic: seconds that never jump.
     """
 
@@ -70,14 +72,14 @@ class Lookout:
         ring: Ring,
         clock: Callable[[], float],
         is_time_sure: Callable[[], bool] = lambda: True,
-        observes_drift: bool = False,
+        due: Iterable[DueRows] = (),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._ring = ring
         self._clock = clock
         self._is_time_sure = is_time_sure
-        self._observes_drift = observes_drift
+        self._statement = due_soon.statement_for(due)
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._wake: Callable[[], None] = lambda: None
@@ -142,9 +144,12 @@ class Lookout:
         began = self._monotonic()
         if not self._is_time_sure():
             return began
-        rows = self._database.read(lambda conn: list(due_soon.due_before(conn, now + HORIZON, limit=PAGE)))
-        if not self._observes_drift:
-            rows = [row for row in rows if row.kind != Due.DRIFT]
+
+        def read(conn: Connection) -> list[DueSoon]:
+            rows = due_soon.due_before(conn, now + HORIZON, limit=PAGE, statement=self._statement)
+            return list(rows)
+
+        rows = self._database.read(read)
         moments = [*map(self._moment, rows), *_ends_of_full_pages(rows)]
         return began + max(0.0, min(moments, default=math.inf) - now)
 
@@ -164,7 +169,7 @@ class Lookout:
 
 def _ends_of_full_pages(rows: Iterable[DueSoon]) -> Iterable[float]:
     """Return the last moment of each kind of which there may be more rows."""
-    moments: dict[Due, list[float]] = {}
+    moments: dict[str, list[float]] = {}
     for row in rows:
         moments.setdefault(row.kind, []).append(row.at)
     return (max(page) for page in moments.values() if len(page) >= PAGE)

@@ -19,6 +19,20 @@ SEARCH = ""
 """The row of ``drift_project`` that is no project's: it is due when new projects are to be searched for."""
 
 
+@dataclass(frozen=True)
+class DriftSettings:
+    """The settings of [drift].
+
+    :ivar enabled: whether conductors observe drift by themselves.
+    :ivar interval: seconds between two observations of a stack, and least between two healings.
+    :ivar heal: whether stacks whose environments ask for it heal themselves.
+    """
+
+    enabled: bool = False
+    interval: float = 3600.0
+    heal: bool = True
+
+
 class DriftState(enum.StrEnum):
     """The outcome of an observation of a stack."""
 

@@ -1,5 +1,7 @@
 """The parts that a feature has in the programs, which `cli/` composes of a list of features."""
 
+import importlib
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -8,13 +10,32 @@ from dataclasses import dataclass, field
 class Feature:
     """A part of the product that the kernel does not know.
 
-    It has a field for each kind of part that a feature has by now.
+    A part is named as ``module:name``, and imported by the programs that have such parts: so a conductor does
+    without the libraries of the API, and a command without both.  Empty: the feature has no such part.
 
     :ivar name: name of its folder.
-    :ivar commands: its commands of ``stoker-manage`` by name, each as ``module:class`` below `cli/commands`:
-        commands read the configuration, as nothing outside of `cli/` does.  The module is imported when the
-        command runs.
+    :ivar routes: its `Routes` of the API.
+    :ivar settings: below `cli/config`, a function that returns its settings of the configuration's options;
+        nothing outside of `cli/` reads them.
+    :ivar duties: a function from its settings and the `DutyServices` of a conductor to its duties, each a
+        `DutyEntry` by its name; none: the settings disable them.
+    :ivar commands: its commands of ``stoker-manage`` by name, each as ``module:class`` below `cli/commands`.
     """
 
     name: str
+    routes: str = ""
+    settings: str = ""
+    duties: str = ""
     commands: Mapping[str, str] = field(default_factory=dict)
+
+
+def load(part: str) -> typing.Any:
+    """Import a part of a feature.
+
+    :param part: ``module:name`` below the root of the product.
+    """
+    module, _, name = part.partition(":")
+    return getattr(importlib.import_module(f"{_ROOT}.{module}"), name)
+
+
+_ROOT = __package__.rpartition(".")[0]

@@ -1,13 +1,14 @@
-"""The handler of a stack's drift."""
+"""The handler and the route of a stack's drift."""
 
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
 from ...db import drift
-from ...db.drift import TreeDrift
+from ...db.drift import DriftSettings, TreeDrift
 from ...db.rows import Stack
-from ..operations import Request
+from ..operations import Operation, Request, Routes
+from ..paths import STACK
 from ..reply import Reply
 from ..views.drift import drift_view
 
@@ -25,6 +26,9 @@ def show(request: Request) -> Reply:
         return stack, drift.of_tree(conn, stack.id, stack.project_id)
 
     stack, observed = request.read(read)
-    if not request.services.observes_drift:
+    if not request.services.of(DriftSettings).enabled:
         observed = replace(observed, reasons=[*observed.reasons, NOT_OBSERVED])
     return Reply({"drift": drift_view(stack, observed)})
+
+
+ROUTES: Routes = {f"{STACK}/drift": {"GET": Operation(show, "stacks:drift", shared=frozenset())}}

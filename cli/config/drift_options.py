@@ -2,6 +2,8 @@
 
 from oslo_config import cfg
 
+from ...db.drift import DriftSettings
+
 DRIFT = [
     cfg.BoolOpt(
         "enabled",
@@ -24,3 +26,8 @@ DRIFT = [
         "drift is only reported.",
     ),
 ]
+
+
+def drift_settings(conf: cfg.ConfigOpts) -> DriftSettings:
+    """Return the settings of [drift]."""
+    return DriftSettings(conf.drift.enabled, conf.drift.interval, conf.drift.heal)

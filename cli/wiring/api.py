@@ -9,7 +9,6 @@ from oslo_config import cfg
 from ...api.app import IDENTIFIER, QUIET, RequestLog, make_app
 from ...api.rates import RequestRates
 from ...api.request import ApiLimits
-from ...api.routes import ROUTES
 from ...api.strangers import Strangers
 from ..config.errors import WrongConfiguration
 from .console import make_console
@@ -19,6 +18,7 @@ from .messaging import Notifications
 from .origins import make_origin_guard
 from .pages import make_pages
 from .parts import Parts
+from .routes import ROUTES
 from .services import make_services
 
 if typing.TYPE_CHECKING:

@@ -1,23 +1,20 @@
 """Building a conductor from its configuration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ...conductor.background import BackgroundPool
-from ...conductor.duties.context import CurrentSettings, DutyContext, DutySettings
+from ...conductor.duties.context import CurrentSettings
 from ...conductor.duties.hung_threads import TooManyHungThreads
-from ...conductor.duties.registry import make_duties, policies
+from ...conductor.duties.registry import DutyEntry, make_duties, policies
 from ...conductor.duties.report import ConductorReport
-from ...conductor.event_queues import ZaqarQueues
 from ...conductor.lookout import STIR_EVERY, Lookout
 from ...conductor.monitor import GaugeSource, Monitor
 from ...conductor.scheduler import Duty, DutyPolicy, Scheduler
 from ...conductor.service import Conductor, ConductorParts
 from ...conductor.timetable import Cadence
-from ...engine.updates import Updates
-from ...keystone.service_clients import ServiceClients
-from ..config.client_options import client_options
+from ..features import FEATURES
 from .conductor_core import ConductorCore, make_core
-from .drift import make_drift
+from .duties import duties_of, duty_context, duty_services, duty_settings
 from .engine import make_engine_context, make_nested_stacks
 from .messaging import bus_at_start
 from .parts import Parts
@@ -41,7 +38,7 @@ def make_conductor(
     """
     context = make_engine_context(parts)
     core = make_core(parts, context, make_nested_stacks(parts, context), host)
-    settings = CurrentSettings(_duty_settings(core))
+    settings = CurrentSettings(duty_settings(core))
     backgrounds = list[BackgroundPool]()
 
     def background(name: str) -> BackgroundPool:
@@ -59,14 +56,15 @@ def make_conductor(
     hung = TooManyHungThreads(
         hung=lambda: core.pool.hung, most=parts.conf.conductor.most_written_off, act=on_too_many_hung
     )
-    lookout = _make_lookout(core)
+    entries = duties_of(FEATURES, parts.conf, duty_services(core))
+    lookout = _make_lookout(core, entries)
     duties: dict[str, Duty] = {
         "ConductorReport": report,
         "WornOut": hung,
         "Forecast": lookout,
-        **make_duties(_duty_context(core, settings, background)),
+        **make_duties(duty_context(core, settings, background), entries),
     }
-    scheduler = _make_scheduler(core, duties, lookout)
+    scheduler = _make_scheduler(core, duties, {**PROCESS_DUTIES, **policies(entries)}, lookout)
     lookout.on_wake(scheduler.wake)
     parts.commits.listen(lookout.stir, every=STIR_EVERY)
     return Conductor(
@@ -92,58 +90,25 @@ def make_conductor(
     )
 
 
-def _duty_settings(core: ConductorCore) -> DutySettings:
-    conf = core.parts.conf
-    timing = core.membership.timing
-    return DutySettings(
-        host=core.membership.me.host,
-        cancel_grace=conf.stacks.cancel_grace,
-        task_losses=conf.stacks.task_losses,
-        # Longer than a view can be old: a member that joined a moment ago is no absent one.
-        patience=2 * (timing.timeout + timing.poll),
-        keep_deleted=conf.conductor.keep_deleted,
-        keep_events=conf.stacks.max_events_per_stack,
-    )
-
-
-def _duty_context(
-    core: ConductorCore, settings: CurrentSettings, background: Callable[[str], BackgroundPool]
-) -> DutyContext:
-    database = core.parts.database
-    clients = ServiceClients(client_options(core.parts.conf))
-    return DutyContext(
-        database=database,
-        ring=core.ownership,
-        hints=core.parts.messaging.outbox,
-        clock=database.clock,
-        settings=settings,
-        roll_back=Updates(core.context).roll_back,
-        revoke=core.context.delegations.revoke,
-        post=ZaqarQueues(core.context.delegations.session, clients).post,
-        background=background,
-        recorder=core.parts.recorder,
-        monotonic=database.clock.monotonic,
-        drift=make_drift(core.parts, core.context, core.membership.me.host),
-    )
-
-
-def _make_lookout(core: ConductorCore) -> Lookout:
+def _make_lookout(core: ConductorCore, entries: Mapping[str, DutyEntry]) -> Lookout:
     database = core.parts.database
     return Lookout(
         database=database,
         ring=core.ownership,
         clock=database.clock,
         is_time_sure=lambda: database.clock.is_sure,
-        observes_drift=core.parts.conf.drift.enabled,
+        due=[rows for entry in entries.values() for rows in entry.due],
         monotonic=database.clock.monotonic,
     )
 
 
-def _make_scheduler(core: ConductorCore, duties: dict[str, Duty], lookout: Lookout) -> Scheduler:
+def _make_scheduler(
+    core: ConductorCore, duties: dict[str, Duty], policies: Mapping[str, DutyPolicy], lookout: Lookout
+) -> Scheduler:
     clock = core.parts.database.clock
     return Scheduler(
         duties,
-        policies={**PROCESS_DUTIES, **policies()},
+        policies=policies,
         may_run=lambda: core.ownership.member() is not None,
         is_time_sure=lambda: clock.is_sure,
         liveness=core.liveness,

@@ -14,6 +14,7 @@ from ...engine.snapshots import Snapshots
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
+from ..features import FEATURES, feature_settings
 from .accounts import account_health
 from .cloud import make_cloud_checks, make_downloads
 from .health import database_health
@@ -62,7 +63,7 @@ def make_services(
         draining=draining,
         ec2=make_ec2(conf),
         poll_ring=parts.messaging.outbox.poll_now,
-        observes_drift=conf.drift.enabled,
+        features=feature_settings(FEATURES, conf),
     )
 
 

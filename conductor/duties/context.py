@@ -8,12 +8,13 @@ from ...db.engine import Database
 from ...db.ids import StackId
 from ...db.rows import Stack
 from ...db.work.losses import USUAL_MOST
-from ...engine.context import Hints
+from ...engine.context import EngineContext, Hints
 from ...observe.recorder import SILENT, Recorder
 from ...shapes import Json
 from ..background import Background
 from ..event_queues import Post
 from ..slice import Ring
+from ..steps.endpoints import Endpoints
 
 FIRST_SHARD = 0
 """Its owner does the work that belongs to no stack."""
@@ -40,17 +41,16 @@ class DutySettings:
 
 
 @dataclass(frozen=True)
-class DriftSettings:
-    """The observation of drift, where it is enabled.
+class DutyServices:
+    """The collaborators from which the duties of features make their own.
 
-    :ivar interval: seconds between two observations of a stack.
-    :ivar observe: observes all stacks of a project, whose id is its argument.
-    :ivar shard_of: returns the shard of a project by its id.
+    :ivar host: name of the conductor, for events.
     """
 
-    interval: float
-    observe: Callable[[str], None]
-    shard_of: Callable[[str], int]
+    context: EngineContext
+    host: str
+    endpoints: Endpoints
+    recorder: Recorder = SILENT
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,6 @@ class DutyContext:
     :ivar post: sends messages to an event sink; see event_queues.Post.
     :ivar background: returns a pool for long work; the argument names the work in the log.
     :ivar monotonic: returns seconds that never jump.
-    :ivar drift: the observation of drift; None: it is off.
     """
 
     database: Database
@@ -80,7 +79,6 @@ class DutyContext:
     background: Callable[[str], Background]
     recorder: Recorder = SILENT
     monotonic: Callable[[], float] = time.monotonic
-    drift: DriftSettings | None = None
 
 
 class CurrentSettings:

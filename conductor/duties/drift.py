@@ -1,21 +1,71 @@
 """Observes the stacks of projects, each once in an interval."""
 
+import dataclasses
 import functools
 import hashlib
 import logging
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
 from ...db import drift
-from ...db.drift import SEARCH, DueProject
-from .context import FIRST_SHARD, DutyContext
+from ...db.drift import SEARCH, DriftSettings, DueProject
+from ...db.queries.due_soon import DueRows
+from ...db.schema import tables
+from ...engine.updates import Updates
+from ...ring.hashring import shard_of
+from ..drift.context import DriftServices
+from ..drift.observer import ProjectObserver
+from ..drift.records import DriftRecords
+from .context import FIRST_SHARD, DutyContext, DutyServices
+from .registry import ACTIVE, DutyEntry
 from .slice_scan import SliceScan
 
 LOG = logging.getLogger(__name__)
 PAGE = 100
 LONGEST_SEARCH_PAUSE = 300.0
 """Seconds between two searches for new projects, at most; it is a quarter of the interval if that is less."""
+
+_POLICY = dataclasses.replace(ACTIVE, is_routine=True)
+_DUE = DueRows("drift", tables.drift_project.c.due_at, tables.drift_project.c.shard)
+
+
+@dataclass(frozen=True)
+class Observing:
+    """The observation of projects, as the duty needs it.
+
+    :ivar interval: seconds between two observations of a stack.
+    :ivar observe: observes all stacks of a project, whose id is its argument.
+    :ivar shard_of: returns the shard of a project by its id.
+    """
+
+    interval: float
+    observe: Callable[[str], None]
+    shard_of: Callable[[str], int]
+
+
+def make_duties(settings: DriftSettings, services: DutyServices) -> Mapping[str, DutyEntry]:
+    """Return the duty that observes drift; none where it is not enabled."""
+    if not settings.enabled:
+        return {}
+    context = services.context
+    drift_services = DriftServices(
+        database=context.database,
+        registry=context.registry,
+        sealer=context.sealer,
+        clock=context.clock,
+        session=context.delegations.session,
+        host=services.host,
+        endpoints=services.endpoints,
+        recorder=services.recorder,
+    )
+    heal = Updates(context).heal if settings.heal else None
+    records = DriftRecords(drift_services, interval=settings.interval, heal=heal)
+    shard = functools.partial(shard_of, shard_count=context.settings.shard_count)
+    observing = Observing(settings.interval, ProjectObserver(drift_services, records).observe, shard)
+    return {"Drift": DutyEntry(functools.partial(Drift, observing=observing), _POLICY, due=[_DUE])}
 
 
 class Drift:
@@ -28,10 +78,9 @@ class Drift:
 
     interval = 2.0
 
-    def __init__(self, context: DutyContext) -> None:
-        assert context.drift is not None, "the registry makes this duty only where drift is observed"
+    def __init__(self, context: DutyContext, *, observing: Observing) -> None:
         self._context = context
-        self._settings = context.drift
+        self._observing = observing
         self._scan = SliceScan(context, "Observed project")
         self._background = context.background("The observation")
         self._has_begun = False
@@ -57,7 +106,7 @@ class Drift:
                     self._take(project, now)
 
     def _take(self, project: DueProject, now: float) -> None:
-        pause = self._settings.interval
+        pause = self._observing.interval
         if project.project_id == SEARCH:
             pause = min(LONGEST_SEARCH_PAUSE, pause / 4)
         # Missed moments are left out; the phase stays.
@@ -67,7 +116,7 @@ class Drift:
         if project.project_id == SEARCH:
             self._search(now)
         elif not self._background.submit(
-            project.project_id, functools.partial(self._settings.observe, project.project_id)
+            project.project_id, functools.partial(self._observing.observe, project.project_id)
         ):
             LOG.warning("Project %s is not observed this time: too many are", project.project_id)
 
@@ -77,8 +126,9 @@ class Drift:
         last = ""
         while True:
             names = database.read(functools.partial(drift.with_stacks, after=last, limit=PAGE))
+            interval = self._observing.interval
             projects = [
-                DueProject(name, self._settings.shard_of(name), now + self._settings.interval * _phase(name))
+                DueProject(name, self._observing.shard_of(name), now + interval * _phase(name))
                 for name in names
             ]
             database.write(functools.partial(drift.add_projects, projects=projects))

@@ -1,11 +1,13 @@
 """The moments at which duties have something to do in the next seconds, by one statement for all of them.
 
+The kinds of rows of the kernel are here; a duty of a feature brings its own.
+
 Each part of it reads the first rows of one index, so its cost follows what is due, never what is stored.
 """
 
 import enum
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -29,7 +31,6 @@ class Due(enum.StrEnum):
     DELIVERY = "delivery"  #: some event waits for its sink; the moment is 0
     SINK = "sink"  #: is closed, and may be deleted
     CREDENTIAL = "credential"  #: may be revoked
-    DRIFT = "drift"  #: a project's stacks are to be observed
     CLAIM = "claim"  #: some task is claimed by the member; the moment is 0
 
 
@@ -37,15 +38,34 @@ class Due(enum.StrEnum):
 class DueSoon:
     """A row that is due soon, or was due before.
 
+    :ivar kind: a Due, or that of the rows of a feature.
     :ivar at: the moment, in seconds since the epoch.
     :ivar shard: the shard of its stack; ANY_SHARD: of many stacks, or of none.
     :ivar member: the member that holds claims; None for other kinds.
     """
 
-    kind: Due
+    kind: str
     at: float
     shard: int
     member: MemberId | None
+
+
+@dataclass(frozen=True)
+class DueRows:
+    """Rows of one table to which a duty attends.
+
+    :ivar kind: a name that no other rows have.
+    :ivar at: the column of the moments; an index begins with it.
+    :ivar shard: the column of the shards.
+    """
+
+    kind: str
+    at: sa.ColumnElement[float]
+    shard: sa.ColumnElement[int]
+
+    def until(self) -> sa.Select[typing.Any]:
+        """Return the query for the first ones that are due."""
+        return _part(self.kind, self.at, self.shard).where(self.at <= _UNTIL).order_by(self.at).limit(_MOST)
 
 
 _UNTIL: sa.BindParameter[float] = sa.bindparam("until", type_=tables.Instant)
@@ -56,7 +76,7 @@ _ALL_SHARDS: sa.ColumnElement[int] = sa.literal_column(str(ANY_SHARD))
 
 
 def _part(
-    kind: Due,
+    kind: str,
     at: sa.ColumnElement[float],
     shard: sa.ColumnElement[int],
     member: sa.ColumnElement[str] = _NOBODY,
@@ -71,24 +91,23 @@ def _part(
     return sa.select(*(column.label(name) for name, column in columns.items()))
 
 
-def _until(kind: Due, column: sa.ColumnElement[float], shard: sa.ColumnElement[int]) -> sa.Select[typing.Any]:
-    return _part(kind, column, shard).where(column <= _UNTIL).order_by(column).limit(_MOST)
-
-
-def _statement() -> sa.CompoundSelect[typing.Any]:
+def statement_for(of_features: Iterable[DueRows] = ()) -> sa.CompoundSelect[typing.Any]:
+    """Return the statement for all rows of the kernel, and some of features."""
     task = tables.task.c
     stack = tables.stack.c
     traversal = tables.traversal.c
     sink = tables.event_sink.c
     closed = _part(Due.SINK, sink.closed_at + LINGER, sink.shard)
     claiming = _part(Due.CLAIM, _ZERO, _ALL_SHARDS, task.member)
+    of_kernel = [
+        DueRows(Due.TASK, task.due_at, task.shard),
+        DueRows(Due.STACK, stack.deadline_at, stack.shard),
+        DueRows(Due.ROLLBACK, stack.rollback_at, stack.shard),
+        DueRows(Due.TRAVERSAL, traversal.due_at, traversal.shard),
+        DueRows(Due.CREDENTIAL, tables.credential.c.unused_at, _ALL_SHARDS),
+    ]
     parts = [
-        _until(Due.TASK, task.due_at, task.shard),
-        _until(Due.STACK, stack.deadline_at, stack.shard),
-        _until(Due.ROLLBACK, stack.rollback_at, stack.shard),
-        _until(Due.TRAVERSAL, traversal.due_at, traversal.shard),
-        _until(Due.CREDENTIAL, tables.credential.c.unused_at, _ALL_SHARDS),
-        _until(Due.DRIFT, tables.drift_project.c.due_at, tables.drift_project.c.shard),
+        *(rows.until() for rows in (*of_kernel, *of_features)),
         closed.where(sink.closed_at <= _UNTIL - LINGER).order_by(sink.closed_at).limit(_MOST),
         _part(Due.DELIVERY, _ZERO, _ALL_SHARDS).select_from(tables.event_delivery).limit(1),
         claiming.where(task.member > "").distinct(),  # As db.work.tasks: not IS NOT NULL.
@@ -97,10 +116,12 @@ def _statement() -> sa.CompoundSelect[typing.Any]:
     return sa.union_all(*(sa.select(part.subquery(f"part{n}")) for n, part in enumerate(parts)))
 
 
-_DUE_SOON = _statement()
+KERNEL = statement_for()
 
 
-def due_before(conn: Connection, until: float, *, limit: int) -> Iterator[DueSoon]:
+def due_before(
+    conn: Connection, until: float, *, limit: int, statement: sa.Executable = KERNEL
+) -> Iterator[DueSoon]:
     """Return what is due by then, of each kind the first `limit` rows, the oldest first."""
-    for kind, at, shard, member in conn.execute(_DUE_SOON, {"until": until, "most": limit}):
-        yield DueSoon(Due(kind), float(at), int(shard), MemberId(member) if member else None)
+    for kind, at, shard, member in conn.execute(statement, {"until": until, "most": limit}):
+        yield DueSoon(str(kind), float(at), int(shard), MemberId(member) if member else None)

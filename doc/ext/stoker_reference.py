@@ -17,9 +17,9 @@ import yaml
 from directives import Generated, heading, table
 from sphinx.application import Sphinx
 from stoker.api.openapi import describe
-from stoker.api.routes import ROUTES
 from stoker.cli.config.heat_options import OF_LIBRARIES, OPTIONS
 from stoker.cli.programs import manage
+from stoker.cli.wiring.routes import ROUTES
 from stoker.observe.metrics import METRICS
 
 Json = typing.Any

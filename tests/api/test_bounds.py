@@ -7,7 +7,7 @@ import pytest
 from client.serving import Answer, Json, Service, fault, serving
 from harness.templates import template
 from harness.waiting import wait_for
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 
 PAGE = 2
 LONG = 100_000

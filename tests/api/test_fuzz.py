@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pytest
 from client.serving import Service
 from harness.templates import flat
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
 KNOWN = (501, 505)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from client.serving import Json, Service
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 
 PAGE = pathlib.Path(__file__).parents[2] / "doc" / "heat_reference.md"
 ROW = re.compile(r"^\| `([A-Z]+) (\S+)` \|", re.MULTILINE)

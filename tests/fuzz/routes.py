@@ -14,7 +14,7 @@ from fuzz.mutation import MOST_BYTES, NAMES, SCALARS, Choices, Mutations, donors
 from hypothesis import strategies as st
 from stoker.api.app import BELOW_A_NAME
 from stoker.api.openapi import describe
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
 CALLERS = (*["member"] * 12, "reader", "guest", "nobody", "operator")

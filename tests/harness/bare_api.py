@@ -1,5 +1,6 @@
 """An API without collaborators: the use of one is an error."""
 
+import collections
 import dataclasses
 import typing
 
@@ -29,4 +30,5 @@ def bare_services() -> Services:
     parts |= {"metrics": None, "limits": ApiLimits(), "auth": NoAuthentication(), "ec2": None}
     parts |= {"count_request": Services.count_request, "count_key": Services.count_key}
     parts["strangers"] = Strangers()
+    parts["features"] = collections.defaultdict(Tripwire)
     return Services(**parts)

@@ -10,7 +10,7 @@ from simulation.test_life import api_of
 from simulation.world import World
 from stoker.api.app import IDENTIFIER, QUIET
 from stoker.api.audit import SERVICE, AuditLog, action_of, type_uri
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
 TEMPLATE = {"heat_template_version": "2018-08-31", "resources": {"one": {"type": "Sim::Server"}}}

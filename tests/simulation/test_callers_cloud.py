@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 import falcon.testing
 import pytest
+from harness.features import FEATURES_OF_API
 from keystoneauth1.session import Session
 from simulation.world import World
 from stoker.api.app import make_app
 from stoker.api.authenticator import NoAuthentication
 from stoker.api.context import RequestContext
 from stoker.api.operations import Services
-from stoker.api.routes import ROUTES
 from stoker.cli.config.options import QUIET
+from stoker.cli.wiring.routes import ROUTES
 from stoker.engine import cloud, cloud_questions
 from stoker.engine.cloud import KEPT, CloudChecks
 from stoker.engine.cloud_questions import ServiceQuestions
@@ -201,6 +202,7 @@ class Site:
             sealer=world.sealer,
             auth=self.auth,
             clock=world.clock,
+            features=FEATURES_OF_API,
             cloud=checks.of,
         )
         return falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))

@@ -14,8 +14,7 @@ from sqlalchemy.engine import Connection
 from stoker.conductor.drift.context import DriftServices
 from stoker.conductor.drift.observer import ProjectObserver
 from stoker.conductor.drift.records import DETECTED, DriftRecords
-from stoker.conductor.duties.context import DriftSettings
-from stoker.conductor.duties.drift import Drift
+from stoker.conductor.duties.drift import Drift, Observing
 from stoker.db import credentials, drift
 from stoker.db.drift import DriftKind, DriftState, DueProject, TreeDrift
 from stoker.db.rows import Stack
@@ -227,11 +226,11 @@ def test_each_project_is_taken_once_in_an_interval_by_one_conductor(world: World
         def owns(self, shard: int) -> bool:
             return True
 
-    settings = DriftSettings(
+    observing = Observing(
         INTERVAL, lambda project: observed.append((project, world.clock() - start)), lambda project: 3
     )
-    context = duty_context(world.database, Everything(), clock=lambda: world.clock(), drift=settings)
-    duties = [Drift(context), Drift(context)]
+    context = duty_context(world.database, Everything(), clock=lambda: world.clock())
+    duties = [Drift(context, observing=observing) for _ in range(2)]
     for _ in range(60):
         for duty in duties:
             duty.run()

@@ -2,12 +2,17 @@
 
 import collections
 import pathlib
+import types
+import typing
 
 import pytest
 from simulation.world import World
-from stoker.conductor.duties.context import DutyContext
+from stoker.cli.features import FEATURES
+from stoker.cli.wiring.duties import duties_of
+from stoker.conductor.duties.context import DutyContext, DutyServices
 from stoker.conductor.duties.registry import DUTIES, DutyEntry, make_duties
 from stoker.conductor.scheduler import DutyPolicy
+from stoker.conductor.steps.endpoints import Endpoints
 from stoker.db.states import Status
 
 ROUNDS: collections.Counter[str] = collections.Counter()
@@ -43,6 +48,20 @@ def test_the_simulation_runs_a_duty_that_is_in_the_registry(
     [owner] = [conductor for conductor in world.awake() if conductor.ring.owns(0)]
     assert ROUNDS[owner.host] > 1
     assert set(ROUNDS) == {owner.host}, "it asks for its slice, as each duty does"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_duty_of_a_feature_runs_where_the_feature_is_in_the_list_and_enabled(
+    tmp_path: pathlib.Path, enabled: bool
+) -> None:
+    section = types.SimpleNamespace(enabled=enabled, interval=60.0, heal=True)
+    conf = typing.cast(typing.Any, types.SimpleNamespace(drift=section))
+    services = DutyServices(World(tmp_path).context, "a", Endpoints())
+    without = [feature for feature in FEATURES if feature.name != "drift"]
+    assert duties_of(without, conf, services).keys() == DUTIES.keys()
+    added = {name: entry for name, entry in duties_of(FEATURES, conf, services).items() if name not in DUTIES}
+    assert list(added) == (["Drift"] if enabled else [])
+    assert [rows.kind for entry in added.values() for rows in entry.due] == (["drift"] if enabled else [])
 
 
 def test_each_duty_has_a_file_of_its_own(tmp_path: pathlib.Path) -> None:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 
 import falcon.testing
 import pytest
+from harness.features import FEATURES_OF_API
 from simulation.world import World
 from stoker.api.app import make_app
 from stoker.api.authenticator import Authenticator, NoAuthentication
 from stoker.api.console import ConsoleServices
 from stoker.api.operations import Routes, Services
-from stoker.api.routes import ROUTES
 from stoker.api.views.software import guest_config_view
+from stoker.cli.wiring.routes import ROUTES
 from stoker.engine.guests import Guests
 from stoker.engine.quotas import QuotaOperations, Quotas
 from stoker.engine.signal_urls import SignalAddresses
@@ -110,6 +111,7 @@ def api_of(
         sealer=world.sealer,
         auth=auth or NoAuthentication(),
         clock=world.clock,
+        features=FEATURES_OF_API,
         console=console or ConsoleServices(),
     )
     return falcon.testing.TestClient(make_app(services, routes, ADDRESSES))

@@ -18,7 +18,7 @@ from simulation.test_life import ADDRESSES, api_of
 from simulation.world import World
 from stoker.api.keystone import KeystoneAuthentication
 from stoker.api.policy import list_rules
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 from stoker.resources.contract.views import StackFacts
 
 Json = typing.Any
@@ -151,7 +151,7 @@ def foreign(api: falcon.testing.TestClient, world: World) -> Project:
 def _operations() -> list[tuple[str, str, str, Json]]:
     """Method, path, name and body of each operation for users, and of each body that decides about a rule."""
     operations: list[tuple[str, str, str, Json]] = []
-    for path, methods in ROUTES.items():
+    for path, methods in sorted(ROUTES.items()):
         if path in OPEN or "{arn" in path or "{row}" in path:
             continue
         for method in methods:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from simulation.console import console_of, report_all
 from simulation.test_life import api_of
 from simulation.world import World
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 from stoker.db.states import Status
 
 Json = typing.Any

@@ -17,8 +17,8 @@ from stoker.api.errors import Fault
 from stoker.api.operations import Operation, Request
 from stoker.api.policy import SHOWS_HOSTS
 from stoker.api.reply import Reply
-from stoker.api.routes import ROUTES
 from stoker.api.shared_answers import KEY_LENGTH
+from stoker.cli.wiring.routes import ROUTES
 from stoker.db.states import Status
 
 Json = typing.Any

@@ -11,7 +11,7 @@ from stoker.api.handlers.actions import ACTIONS
 from stoker.api.keystone import KeystoneAuthentication
 from stoker.api.parse import changes_nothing
 from stoker.api.policy import list_rules
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 
 ROOT = pathlib.Path(__file__).parents[2]
 TENANT = "0123"

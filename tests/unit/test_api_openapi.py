@@ -13,7 +13,7 @@ from stoker.api.app import make_app
 from stoker.api.described import BOOLEANS, DESCRIPTIONS, NUMBERS
 from stoker.api.openapi import describe
 from stoker.api.operations import Operation
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
 HANDLERS = pathlib.Path(__file__).parents[2] / "api" / "handlers"

@@ -11,7 +11,7 @@ from stoker.api.handlers.cloudformation import ACTIONS
 from stoker.api.operations import Operation, Request
 from stoker.api.origins import OriginGuard
 from stoker.api.reply import Reply
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 from stoker.console.pages import Console
 
 GUARD = OriginGuard(["stoker-host"], ["https://stoker.example.org/orchestration"])

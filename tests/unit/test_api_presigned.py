@@ -5,7 +5,7 @@ import pytest
 from harness.bare_api import ADDRESSES, bare_services
 from stoker.api.app import make_app
 from stoker.api.presigned import is_presigned
-from stoker.api.routes import ROUTES
+from stoker.cli.wiring.routes import ROUTES
 from stoker.resources.contract.views import StackFacts
 
 MADE = ADDRESSES.presigned(StackFacts(id="1", name="n", project_id="t"), "r", 5)

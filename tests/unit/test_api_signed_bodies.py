@@ -22,9 +22,9 @@ from stoker.api.ec2_signatures import (
 )
 from stoker.api.errors import Fault
 from stoker.api.request import ApiLimits
-from stoker.api.routes import ROUTES
 from stoker.api.signed import FORM, MOST_UNKNOWN, signed_request
 from stoker.cli.wiring.http import _project_of
+from stoker.cli.wiring.routes import ROUTES
 
 KEY = "0123456789abcdef0123456789abcdef"
 LIMITS = ApiLimits(body_bytes=8 * MOST_UNKNOWN)

@@ -15,8 +15,8 @@ import pytest
 from harness.bare_api import ADDRESSES, bare_services
 from stoker.api import strangers
 from stoker.api.app import make_app
-from stoker.api.routes import ROUTES
 from stoker.api.strangers import BURST, PER_SECOND, Strangers, client_address
+from stoker.cli.wiring.routes import ROUTES
 from stoker.keystone.delegated_auth import KeystoneUnavailable
 from stoker.keystone.ec2_tokens import SignatureRefused
 

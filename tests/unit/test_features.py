@@ -1,15 +1,35 @@
 """Features: each is in the list of the product, and leaves it with its line in that list."""
 
+import re
+
+import falcon.testing
 import pytest
+from harness.bare_api import ADDRESSES, bare_services
 from harness.sources import ROOT
+from stoker.api.app import make_app
 from stoker.cli.features import FEATURES
 from stoker.cli.programs.manage import KERNEL_COMMANDS, ManageApp, commands_of
-from stoker.features.registry import Feature
+from stoker.cli.wiring.routes import routes_of
+from stoker.features.registry import Feature, load
 
 
 def test_each_folder_of_a_feature_is_in_the_list() -> None:
     folders = {path.parent.name for path in (ROOT / "features").glob("*/__init__.py")}
     assert sorted(feature.name for feature in FEATURES) == sorted(folders)
+
+
+@pytest.mark.parametrize(
+    "feature", [feature for feature in FEATURES if feature.routes], ids=lambda feature: feature.name
+)
+def test_a_feature_that_is_left_out_has_no_route(feature: Feature) -> None:
+    without = routes_of(each for each in FEATURES if each is not feature)
+    own = load(feature.routes)
+    assert routes_of(FEATURES).keys() - without.keys() == own.keys() != set()
+    api = falcon.testing.TestClient(make_app(bare_services(), without, ADDRESSES))
+    for path, operations in own.items():
+        filled = re.sub(r"\{\w+(:path)?\}", "any", path)
+        answers = {method: api.simulate_request(method, filled).status_code for method in operations}
+        assert answers == dict.fromkeys(operations, 404), path
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
