@@ -29,15 +29,17 @@ class Secrets:
     name the property that it passes on.
 
     :ivar properties: the resource's properties that hold secrets, by name, in clear.
+    :ivar stored: the same as they are stored, with their secrets sealed.
     """
 
     def __init__(self, sealer: BoundSealer) -> None:
         self._sealer = sealer
         self._texts: set[str] = set()
         self._collections: set[int] = set()
-        self._has_booleans = False
+        self._blanks: set[type] = set()
         self._cached: SecretTexts | None = None
         self.properties: Mapping[str, Json] = {}
+        self.stored: Mapping[str, Json] = {}
 
     def open(self, token: str) -> Json:
         """Return the value of a token in clear.
@@ -60,7 +62,7 @@ class Secrets:
         """Remember a value as a secret, with each map and list in it."""
         self._texts.update(_texts(value, keys=False))
         self._collections.update(_collections(value))
-        self._has_booleans = self._has_booleans or _has_boolean(value)
+        self._blanks.update(map(type, _blanks(value)))
         self._cached = None
 
     @property
@@ -109,12 +111,13 @@ class Secrets:
         return isinstance(value, Mapping | list | tuple) and _digest(value, []) in self._collections
 
     def hides(self, value: Json) -> bool:
-        """Return whether a value is to be hidden as a whole: a map or a list that is a secret, or a boolean.
+        """Return whether a value is to be hidden as a whole: a map or a list that is a secret, or a blank.
 
-        Once a secret is a boolean, or has one in it, all booleans are hidden: if only the equal ones were,
-        a reader who knows one of the others would know the secret.
+        A boolean, an empty text, list or map has nothing by which it could be found again.  Once a secret is
+        one, or has one in it, all of its sort are hidden.  If of the booleans only the equal ones were, a
+        reader who knows one of the others would know the secret.
         """
-        return self._has_booleans if isinstance(value, bool) else self.is_collection(value)
+        return type(value) in self._blanks if _is_blank(value) else self.is_collection(value)
 
     def redact(self, text: str) -> str:
         """Return the text without the secrets."""
@@ -141,11 +144,18 @@ def _texts(value: Json, *, keys: bool) -> Iterator[str]:
         yield str(value)
 
 
-def _has_boolean(value: Json) -> bool:
-    """Return whether a value is a boolean, or has one in it."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    return any(map(_has_boolean, value)) if isinstance(value, list | tuple) else isinstance(value, bool)
+def _is_blank(value: Json) -> bool:
+    """Return whether a value is a boolean, or empty; None is no value."""
+    return isinstance(value, bool) or (value is not None and value in ("", [], {}))
+
+
+def _blanks(value: Json) -> Iterator[Json]:
+    """Yield the booleans in a value, and what is empty in it, or the value itself."""
+    if _is_blank(value):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _blanks(item)
 
 
 def _collections(value: Json) -> list[int]:

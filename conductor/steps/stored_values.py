@@ -23,7 +23,8 @@ def note_properties(stored: Json, values: JsonMap, secrets: Secrets) -> None:
         parts: JsonMap = dict.fromkeys(values, stored)
     else:
         parts = members(stored)
-    secrets.properties = {name: values.get(name) for name, part in parts.items() if holds_secret(part)}
+    secrets.stored = {name: part for name, part in parts.items() if holds_secret(part)}
+    secrets.properties = {name: values.get(name) for name in secrets.stored}
     for name, value in secrets.properties.items():
         note_secrets(parts[name], value, secrets)
 
@@ -119,17 +120,40 @@ def value_columns(
     :param attributes: the attributes by name.
     :param reference: the value of get_resource.
     """
+    forms: dict[str, Json] = {}
     for name, attribute in plugin.attributes_schema.items():
         value = attributes.get(name)
-        source = attribute.from_property
-        # Of a value that is passed on as it is, the secrets are known already, and the rest of it is none.
-        passed_on = source in secrets.properties and value != secrets.properties.get(str(source))
-        if attribute.sensitive or passed_on:
+        source = str(attribute.from_property)
+        if not attribute.sensitive and source not in secrets.properties:
+            continue
+        # The declaration decides and not the value: an empty text or a boolean has nothing to be found by.
+        if not attribute.sensitive and value == secrets.properties[source]:
+            # The rest of a value that is passed on as it is is no secret.
+            forms[name] = _sealed_as(secrets.stored[source], value, secrets)
+        else:
             secrets.add(value)
+            forms[name] = secrets.seal(value)
+    columns = secrets.protect_each({name: attributes[name] for name in attributes if name not in forms})
     return {
-        "attributes": secrets.protect_each(attributes),
+        "attributes": {name: forms[name] if name in forms else columns[name] for name in attributes},
         "reference_id": secrets.protect(reference),
     }
+
+
+def _sealed_as(stored: Json, value: Json, secrets: Secrets) -> Json:
+    """Return an attribute's column, with that sealed which is sealed in the property that it passes on.
+
+    :param stored: the property as it is stored.
+    """
+    if not holds_secret(stored):
+        return secrets.protect(value)
+    parts = members(stored)
+    if parts and isinstance(value, Mapping) and parts.keys() == value.keys():
+        if not secrets.holds(list(value)):
+            return mapping({key: _sealed_as(parts[key], item, secrets) for key, item in value.items()})
+    elif isinstance(stored, list) and isinstance(value, list) and len(stored) == len(value):
+        return [_sealed_as(part, item, secrets) for part, item in zip(stored, value, strict=True)]
+    return secrets.seal(value)
 
 
 def is_sensitive(plugin: ResourceType) -> bool:

@@ -39,7 +39,7 @@ class _Parameters:
                 return self._parameter("json", value, hidden=secret or self._contains_secret(value))
             return {key: self.replaced(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            if value and self._is_hidden(value):
+            if self._is_hidden(value):
                 return self._parameter("json", value, hidden=True)
             return [self.replaced(item) for item in value]
         if self._contains_secret(value) or self._is_hidden(value):
@@ -85,7 +85,7 @@ def parameterize(
         contains residuals, whose values are unknown before a step: one parameter without a value is in the
         place of all of them.
     :param is_hidden: returns whether a value is a secret as a whole: a map with its keys, a list with its
-        size, a boolean.
+        size, a boolean, an empty text.
     """
     if not goal.generated:
         return goal

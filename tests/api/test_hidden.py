@@ -395,26 +395,29 @@ GROUPS = {
 
 
 @pytest.mark.parametrize("kind", GROUPS)
-def test_a_hidden_boolean_and_the_size_of_a_hidden_list_are_in_no_groups_template(
+def test_hidden_values_without_a_text_and_the_size_of_a_hidden_list_are_in_no_groups_template(
     watched: Watched, kind: str
 ) -> None:
-    use = {"value": {"on": {"get_param": "on"}, "words": {"get_param": "words"}, "plain": ["in-the-open"]}}
+    hidden = ("on", "words", "empty", "nothing")
+    use = {"value": {**{name: {"get_param": name} for name in hidden}, "plain": ["in-the-open"]}}
     body = group(kind, {"type": "OS::Heat::Value", "properties": use}, **GROUPS[kind])
     body["parameters"] = {
         "on": {"type": "boolean", "hidden": True},
         "words": {"type": "comma_delimited_list", "hidden": True},
+        "empty": {"type": "string", "hidden": True},
+        "nothing": {"type": "json", "hidden": True},
     }
     body["outputs"] = {"said": {"value": {"get_attr": ["child", "outputs_list", "value"]}}}
     if kind == "OS::Heat::ResourceGroup":
         body["outputs"] = {"said": {"value": {"get_attr": ["child", "value"]}}}
-    values = {"on": True, "words": "one,two,three"}
+    values = {"on": True, "words": "one,two,three", "empty": "", "nothing": {}}
     path = watched.service.created(TENANT, f"whole-{len(kind)}", body, parameters=values)
-    expected = {"on": True, "words": ["one", "two", "three"], "plain": ["in-the-open"]}
+    expected = {**values, "words": ["one", "two", "three"], "plain": ["in-the-open"]}
     assert watched.output(path, "said") == [expected]
     [child] = watched.nested(path)
     [member] = watched.service.get(f"{child}/template")["resources"].values()
     value = member["properties"]["value"]
-    assert [list(value[name]) for name in ("on", "words")] == [["get_param"], ["get_param"]]
+    assert [list(value[name]) for name in hidden] == [["get_param"]] * len(hidden)
     assert value["plain"] == ["in-the-open"]
     assert set(watched.service.get(child)["stack"]["parameters"].values()) >= {"******"}
     watched.update(path, "PATCH", template=body, parameters={"on": False})

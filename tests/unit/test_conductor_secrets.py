@@ -46,6 +46,15 @@ def test_a_boolean_among_secrets_hides_all_booleans(secrets: Secrets, opened: ty
     assert [secrets.hides(value) for value in (True, False, 1, "true", [True])] == [True, True, *[False] * 3]
 
 
+@pytest.mark.parametrize("opened", ["", [], {}])
+def test_an_empty_value_among_secrets_hides_all_of_its_sort(secrets: Secrets, opened: typing.Any) -> None:
+    empty = ("", [], {})
+    assert not any(map(secrets.hides, empty))
+    secrets.add({"inside": [opened]})
+    assert [secrets.hides(value) for value in empty] == [value == opened for value in empty]
+    assert not any(map(secrets.hides, (None, 0, False, "text")))
+
+
 def test_texts_are_told_without_secrets(secrets: Secrets) -> None:
     assert secrets.redact(f"bad password {WORD} (98765)") == "bad password ****** (******)"
 

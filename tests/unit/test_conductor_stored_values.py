@@ -12,6 +12,7 @@ from stoker.conductor.steps.secrets import Secrets
 from stoker.conductor.steps.stored_values import changed_properties, data_column, value_columns
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
+from stoker.template.residual import token_of
 
 REGISTRY = ResourceRegistry.installed()
 SECRET = 'a "quoted"\tword\nof two lines: ä'
@@ -54,6 +55,25 @@ def test_an_attribute_of_a_plain_property_stays_readable(
     if not plugin.attributes_schema[name].sensitive:
         columns = value_columns(plugin, {name: "plain"}, "id", secrets)
         assert columns == {"attributes": {name: "plain"}, "reference_id": "id"}
+
+
+@pytest.mark.parametrize("blank", ["", True, False, [], {}, {"on": False}, 0, "text"])
+def test_an_attribute_is_sealed_by_its_declaration_whatever_its_value(
+    secrets: Secrets, blank: typing.Any
+) -> None:
+    stored_values.note_properties({"value": secrets.seal(blank)}, {"value": blank}, secrets)
+    columns = value_columns(REGISTRY.get("OS::Heat::Value"), {"value": blank}, "id", secrets)
+    token = token_of(columns["attributes"]["value"])
+    assert token is not None
+    assert secrets.open(token) == blank
+
+
+def test_what_stands_beside_a_secret_in_a_property_stays_readable_in_the_attribute(secrets: Secrets) -> None:
+    stored = {"value": {"secret": secrets.seal(""), "plain": "", "list": [secrets.seal(True), True]}}
+    value = {"secret": "", "plain": "", "list": [True, True]}
+    stored_values.note_properties(stored, {"value": value}, secrets)
+    columns = value_columns(REGISTRY.get("OS::Heat::Value"), {"value": value}, "id", secrets)
+    assert columns["attributes"] == stored
 
 
 def test_a_hidden_property_stays_sealed_where_the_cloud_shows_another_value(secrets: Secrets) -> None:

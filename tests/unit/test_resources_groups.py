@@ -95,6 +95,21 @@ def test_secrets_and_what_looks_like_functions_are_lifted_out_of_a_template_and_
     assert parameterize(goal, lambda value: False).template["resources"]["0"]["properties"]["e"] is True
 
 
+@pytest.mark.parametrize("blank", ["", [], {}, True])
+def test_a_value_with_nothing_in_it_is_lifted_out_where_it_is_hidden(blank):
+    properties = {"a": blank, "b": {"c": [blank]}, "d": "x"}
+    goal = ChildGoal({"resources": {"0": {"type": "T", "properties": properties}}}, generated=True)
+    parameterized = parameterize(goal, lambda value: False, lambda value: value == blank)
+    [name] = parameterized.template["parameters"]
+    shown = {"get_param": name}
+    assert parameterized.template["resources"]["0"]["properties"] == {
+        "a": shown,
+        "b": {"c": [shown]},
+        "d": "x",
+    }
+    assert parameterized.parameters == {name: blank}
+
+
 def test_a_map_that_is_a_secret_is_lifted_out_with_its_keys():
     properties = {"a": {"a-token": True, "user": "s3cret"}, "b": {"user": "s3cret"}}
     goal = ChildGoal({"resources": {"0": {"type": "T", "properties": properties}}}, generated=True)
@@ -108,7 +123,7 @@ def test_a_list_or_a_boolean_that_is_a_secret_is_lifted_out_as_a_whole():
     properties = {"a": ["x", "y"], "b": True, "c": [], "d": ["x"]}
     goal = ChildGoal({"resources": {"0": {"type": "T", "properties": properties}}}, generated=True)
     parameterized = parameterize(
-        goal, lambda value: value in ("x", "y"), lambda value: value in (["x", "y"], [], True)
+        goal, lambda value: value in ("x", "y"), lambda value: value in (["x", "y"], True)
     )
     member = parameterized.template["resources"]["0"]["properties"]
     assert [list(member[name]) for name in "ab"] == [["get_param"], ["get_param"]]
