@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
+from ...template.residual import is_node
 from ..contract.children import ChildGoal, ChildState
 from ..contract.context import StepContext
 from ..contract.views import ResourceView
@@ -87,10 +88,12 @@ class StackResource(NestedType):
         return REMOTE if elsewhere or context.get("credential_secret_id") else None
 
     def static_goal(self, values: JsonMap, definition: ResourceDefinition) -> ChildGoal | None:
-        """Return the goal if the template and the parameters are known."""
-        if "template" not in values or "parameters" not in values:
+        """Return the goal if the template and the names of the parameters are known."""
+        properties = {**definition.properties, **values}
+        parameters = properties.get("parameters") or {}
+        if "template" not in values or is_node(parameters) or not isinstance(parameters, Mapping):
             return None
-        return ChildGoal(values["template"], values["parameters"] or {})
+        return ChildGoal(values["template"], parameters)
 
     def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
         """Return the goal that the properties describe."""
