@@ -1,8 +1,11 @@
 """Facts about the installation, which are stored once and never change."""
 
+from dataclasses import dataclass
+
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ..settings import setting
 from ..shapes import Json
 from . import statements
 from .errors import ShardCountMismatch
@@ -11,6 +14,19 @@ from .schema import tables
 SHARD_COUNT = "shard_count"
 SIGNAL_KEY = "signal_key"
 DEFAULT_SHARD_COUNT = 4096
+
+
+@dataclass(frozen=True)
+class InstallationSettings:
+    """Facts about an installation that its operator may choose once."""
+
+    shard_count: int | None = setting(
+        "shard_count",
+        None,
+        "Number of shards of the ring. It is set when the database is first used (default 4096), and cannot "
+        "be changed.",
+        least=1,
+    )
 
 
 def shard_count(conn: Connection, configured: int | None = None) -> int:

@@ -19,6 +19,7 @@ from ..observe.logs import about, current_request
 from ..resources.registry import ResourceRegistry
 from ..ring.hashring import shard_of
 from ..sealing.sealer import BoundSealer, Sealer
+from ..settings import Seconds, setting
 from ..shapes import JsonMap
 from ..template.budget import json_size
 from ..template.compile import Identity, Limits
@@ -151,21 +152,34 @@ class EngineSettings:
     """Settings of the use cases.
 
     :ivar shard_count: number of shards with which the database was created.
-    :ivar stack_timeout: seconds an action of a stack may take where the user says nothing.
-    :ivar max_snapshots: snapshots that one stack may have; 0: no limit.
     :ivar quotas: quotas of projects; None: projects have none.
-    :ivar tree: limits of what a request reads of a tree of stacks.
     """
 
     shard_count: int
-    limits: Limits = Limits()
-    defaults: Defaults = Defaults()
-    stack_timeout: float = 3600.0
-    max_snapshots: int = 0
     quotas: Quotas | None = None
+    stack_timeout: Seconds = setting(
+        "timeout",
+        3600.0,
+        "Seconds that a stack's action may take when the user sets no timeout.",
+        least=1,
+    )
+    defaults: Defaults = Defaults()
+    limits: Limits = Limits()
+    tree: TreeLimits = TreeLimits()
+    hidden_tags: Sequence[str] = setting(
+        "hidden_stack_tags",
+        (),
+        "Tags, separated by commas, whose stacks lists omit, unless the user asks for hidden stacks, too "
+        "(`--hidden`). They hide nothing else: such a stack can be shown and changed by its name.",
+    )
+    max_snapshots: int = setting(
+        "max_snapshots",
+        32,
+        "Maximum number of snapshots of a stack; 0: no limit.",
+        least=0,
+    )
     software: SoftwareLimits = SoftwareLimits()
     signals: SignalLimits = SignalLimits()
-    tree: TreeLimits = TreeLimits()
 
 
 @dataclass(frozen=True)

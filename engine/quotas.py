@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from ..db import projects, software
 from ..db.engine import Database
 from ..db.rows import Stack
+from ..settings import Bytes, setting
 from ..shapes import Json
 from ..template.budget import json_size
 from ..template.errors import LimitExceeded
@@ -124,24 +125,102 @@ class Quotas:
             self.check(conn, after.project_id, *(name for name in grown if grown[name]))
 
 
+@dataclass(frozen=True)
+class ProjectLimits:
+    """The quotas of a project for which no admin has set others."""
+
+    stacks: int = setting(
+        "max_stacks_per_project",
+        512,
+        "Maximum number of stacks of a project, without nested ones; one above it is refused. An admin may "
+        "create more. 0 or -1: no limit. This, and each other maximum of a project, is the default of a "
+        "quota: `stoker-manage quota set` gives a project another one.",
+        least=-1,
+        former="max_stacks_per_tenant",
+    )
+    resources: int = setting(
+        "max_resources_per_project",
+        100_000,
+        "Maximum number of resources of a project's stacks, with those of nested stacks. A request for more "
+        "is refused. A nested stack whose size the request could not know fails if it exceeds the limit. 0: "
+        "no limit.",
+        least=0,
+    )
+    snapshots: int = setting(
+        "max_snapshots_per_project",
+        1024,
+        "Maximum number of snapshots of a project's stacks; one above it is refused. 0: no limit.",
+        least=0,
+    )
+    goal_bytes: Bytes = setting(
+        "max_goals_of_project",
+        1024 * 1024 * 1024,
+        "Maximum size in bytes of the templates, environments, files and parameters of a project's stacks "
+        "and of their snapshots, as JSON. A request for more is refused. 0: no limit.",
+        least=0,
+    )
+    software_configs: int = setting(
+        "max_software_configs_per_project",
+        4096,
+        "Maximum number of software configs of a project, with those that its deployments have made; one "
+        "above it is refused, or fails its resource; 0: no limit.",
+        least=0,
+    )
+    software_deployments: int = setting(
+        "max_software_deployments_per_project",
+        4096,
+        "Maximum number of software deployments of a project; one above it is refused, or fails its "
+        "resource; 0: no limit.",
+        least=0,
+    )
+    software_bytes: Bytes = setting(
+        "max_software_of_project",
+        256 * 1024 * 1024,
+        "Maximum size in bytes of all software configs of a project with the values of its deployments. "
+        "What is above it is refused, or fails its resource; 0: no limit.",
+        least=0,
+    )
+
+    def quotas(self) -> Quotas:
+        """Return the quotas of all projects."""
+        limits = {name: getattr(self, name) for name in QuotaName}
+        return Quotas({name: limit if limit > 0 else UNLIMITED for name, limit in limits.items()})
+
+
 SIGNALLING = 65536
 """Bytes of the inputs of a derived config that say how to signal."""
 
 
 @dataclass(frozen=True)
 class SoftwareLimits:
-    """Limits of the software configs and deployments; 0: no limit.
+    """Limits of the software configs and deployments.
 
-    :ivar config_bytes: bytes of one config, as JSON.
-    :ivar deployment_bytes: bytes of the values of one deployment's inputs, as JSON, and bytes of its outputs
-        that a user gives.  Outputs that its server signals have the limits of signals.
-    :ivar server_bytes: bytes of all configs that are deployed to one server: its guest reads them at once.
     :ivar quotas: quotas of projects; None: projects have none.
     """
 
-    config_bytes: int = 0
-    deployment_bytes: int = 0
-    server_bytes: int = 0
+    config_bytes: Bytes = setting(
+        "max_software_config",
+        2 * 1024 * 1024,
+        "Maximum size of a software config in bytes, as JSON with its inputs, outputs and options. A larger "
+        "one is refused, or fails its resource; 0: no limit.",
+        least=0,
+    )
+    deployment_bytes: Bytes = setting(
+        "max_software_deployment",
+        1024 * 1024,
+        "Maximum size in bytes of the values of a software deployment's inputs, as JSON, and of its "
+        "outputs, where a user gives them. max_signal_total limits outputs that servers signal. 0: no "
+        "limit.",
+        least=0,
+    )
+    server_bytes: Bytes = setting(
+        "max_software_of_server",
+        8 * 1024 * 1024,
+        "Maximum size in bytes of all configs that are deployed to one server. Its agent reads them at "
+        "once, and the API needs ten times as much memory for that. A deployment above it is refused, or "
+        "fails its resource; 0: no limit.",
+        least=0,
+    )
     quotas: Quotas | None = None
 
     def size_of_config(self, body: Json) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ..settings import Bytes, setting
 from ..shapes import Json, JsonMap
 from ..template.budget import json_size
 from ..template.errors import LimitExceeded
@@ -9,18 +10,35 @@ from ..template.errors import LimitExceeded
 
 @dataclass(frozen=True)
 class SignalLimits:
-    """Limits of the signals to one resource; 0: none.
+    """Limits of the signals to one resource; signals that wait to be carried out count as kept ones do."""
 
-    :ivar size: bytes of one signal, as JSON.
-    :ivar kept: signals that a handle keeps: entries of its metadata; and signals that wait to be carried out.
-    :ivar total: bytes of a handle's metadata, as JSON.
-    :ivar reason: characters of the text that a signal's event shows.
-    """
-
-    size: int = 65536
-    kept: int = 1000
-    total: int = 1048576
-    reason: int = 1024
+    size: Bytes = setting(
+        "max_signal_size",
+        65536,
+        "Maximum size of a signal to a resource, in bytes. 0: only [api] max_body limits it.",
+        least=0,
+    )
+    kept: int = setting(
+        "max_signals",
+        1000,
+        "Maximum number of signals that a wait condition handle keeps; a wait condition cannot wait for "
+        "more. A signal whose id is known replaces the earlier one. 0: no limit.",
+        least=0,
+    )
+    total: Bytes = setting(
+        "max_signal_total",
+        1024 * 1024,
+        "Maximum size in bytes of all signals that a wait condition handle keeps. Each further signal reads "
+        "and writes all of them. 0: no limit.",
+        least=0,
+    )
+    reason: int = setting(
+        "max_signal_reason",
+        1024,
+        "Maximum number of characters of a reason: the one of a signal, with its status, and the one with "
+        "which a resource is marked unhealthy. It becomes part of an event. 0: no limit.",
+        least=0,
+    )
 
     def check_details(self, details: Json, *, is_output: bool = False) -> None:
         """Check the details of a signal.

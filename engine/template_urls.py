@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from ..keystone.network_addresses import is_public, parse_address
 from ..resources.errors import PermanentError
+from ..settings import Seconds, setting
+from ..template.compile import Limits
 from .errors import TemplateNotFetched
 
 Resolve = Callable[[str, int], Sequence[str]]
@@ -26,14 +28,27 @@ _MOVED = frozenset({301, 302, 303, 307, 308})
 class FetchLimits:
     """Limits of a template that is fetched.
 
-    :ivar hosts: names of the hosts that may be asked, ``NAME`` or ``NAME:PORT``; none: nothing is fetched.
     :ivar max_bytes: bytes that the template may have.
-    :ivar seconds: seconds that the whole fetch may take, redirects included.
     """
 
-    hosts: Sequence[str] = ()
-    max_bytes: int = 524288
-    seconds: float = 10.0
+    hosts: Sequence[str] = setting(
+        "template_url_hosts",
+        (),
+        "Hosts, NAME or NAME:PORT, separated by commas, from which requests and nested stacks "
+        "(`template_url`, `AWS::CloudFormation::Stack`) may have a template fetched, by HTTPS only. "
+        "Redirects lead to these hosts only, and none of their addresses may be private. Users can make "
+        "Stoker send requests there. None: no template is fetched.",
+    )
+    seconds: Seconds = setting(
+        "fetch_timeout",
+        10.0,
+        "Seconds in which a template of template_url, or all files of a container of Swift "
+        "(`files_container`), must have been fetched. The request occupies a thread of the API that long; a "
+        "nested stack's step occupies one of the conductor.",
+        least=0.1,
+        most=300,
+    )
+    max_bytes: int = Limits.template_bytes
 
 
 def resolve(host: str, port: int) -> Sequence[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..db.rows import Resource
+from ..settings import Bytes, setting
 from ..template.budget import json_size
 from ..template.compile import MOST_LEVELS
 from ..template.errors import LimitExceeded
@@ -16,14 +17,23 @@ from ..template.errors import LimitExceeded
 
 @dataclass(frozen=True)
 class TreeLimits:
-    """Limits of what one request reads of a tree.
+    """Limits of what one request reads of a tree; resources that were replaced count, too."""
 
-    :ivar rows: resources, with those that were replaced; 0: no limit.
-    :ivar bytes: bytes of their values, and of the goals of the stacks, as JSON; 0: no limit.
-    """
-
-    rows: int = 100_000
-    bytes: int = 64 * 1024 * 1024
+    rows: int = setting(
+        "max_tree_rows",
+        100_000,
+        "Maximum number of resources of a stack and those nested in it that one request reads: for an "
+        "export, to abandon or restore a stack, for a preview of an update. A request for more is refused "
+        "with 400; 0: no limit.",
+        least=0,
+    )
+    bytes: Bytes = setting(
+        "max_tree_bytes",
+        64 * 1024 * 1024,
+        "Maximum size in bytes of the goals and values that such a request reads. In an export, each nested "
+        "stack repeats the files of the stack. A request for more is refused with 400; 0: no limit.",
+        least=0,
+    )
 
 
 class TreeBudget:

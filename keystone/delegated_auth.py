@@ -3,8 +3,10 @@
 import logging
 import typing
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..resources.contract.cloud import Trustor
+from ..settings import setting
 from ..shapes import Json
 
 if typing.TYPE_CHECKING:
@@ -40,6 +42,36 @@ def unanswered(
     reason = f"it answered {status}" if isinstance(status, int) else type(error).__name__
     LOG.info("Keystone is not available: %s%s", f"{account}: " if account else "", error)
     return kind(f"{account}: {reason}" if account else reason)
+
+
+@dataclass(frozen=True)
+class DelegationSettings:
+    """The delegation of users' rights to Stoker."""
+
+    method: str = setting(
+        "deferred_auth_method",
+        "trusts",
+        "Method by which Stoker acts for a user after the user's token has expired. trusts: by a trust per "
+        "stack, from its user to the account of [trustee], or of [keystone_authtoken] if [trustee] names "
+        "none. none: resource types that need it cannot work. Entry points add other methods. Without "
+        "Keystone, or while no installed resource type needs it, nothing is delegated and Keystone is not "
+        "asked.",
+    )
+    roles: Sequence[str] = setting(
+        "trusts_delegated_roles",
+        (),
+        "Names of the roles to delegate. Empty: all roles that the user has in the project. With fewer a "
+        "stack may do less.",
+    )
+    allow_redelegation: bool = setting(
+        "allow_trusts_redelegation",
+        False,
+        "Whether further trusts can be made with the trust of a stack, as deep as Keystone allows. Stacks "
+        "in another region (`region_name` of OS::Heat::Stack) need it: the orchestration service there "
+        "makes a trust of its own. So do alarms with queues, for which Aodh makes one. False: a service "
+        "that gets a token of the trust cannot act longer than the token. Stacks that exist already keep "
+        "their trusts.",
+    )
 
 
 class TrustProvider(typing.Protocol):

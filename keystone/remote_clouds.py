@@ -10,6 +10,7 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
 
+from ..settings import Form, setting
 from ..shapes import Json, JsonMap
 from .client_options import ClientOptions
 from .guarded_http import AllowedHosts, GuardedRequests, GuardedSession, own_http_session
@@ -56,6 +57,27 @@ class RemotePlace:
     ca_cert: str | None = None
     insecure: bool = False
     credential: JsonMap | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class RemoteCloudSettings:
+    """The other clouds that stacks may be in."""
+
+    hosts: Sequence[str] = setting(
+        "remote_cloud_hosts",
+        (),
+        "Hosts, NAME (all ports) or NAME:PORT, separated by commas, that a credential in "
+        "`credential_secret_id` of OS::Heat::Stack may name: the other cloud's Keystone, and the services "
+        "in its service catalog. Users can make conductors send requests there. `*`: all others, too, whose "
+        "addresses are public. No request is sent to metadata services. Empty: no stacks in other clouds.",
+    )
+    proxy: str | None = setting(
+        "remote_cloud_proxy",
+        None,
+        "Address of a proxy for the requests to other clouds. It decides which addresses are reached, so it "
+        "must refuse private ones. Proxies of the environment are not used for these requests.",
+        form=Form.HTTP_URL,
+    )
 
 
 class RemoteClouds:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ..settings import Bytes, Seconds, setting
 from ..shapes import Json
 from .errors import LimitExceeded
 from .language import MAX_VALUE_DEPTH, MEMORY, STORED, WIDE, measure, walk
@@ -28,16 +29,32 @@ _CLOCK_EVERY = 2_000
 
 @dataclass(frozen=True)
 class BudgetLimits:
-    """Limits of one request; 0 means no limit.
+    """Limits of one request."""
 
-    :ivar bytes: bytes of values that functions make or that are stored, about as many as they take in memory.
-    :ivar steps: steps of work, each of which takes about a microsecond.
-    :ivar seconds: seconds of processor time.
-    """
-
-    bytes: int = 50 * 1024 * 1024
-    steps: int = 2_000_000
-    seconds: float = 5.0
+    steps: int = setting(
+        "max_compile_steps",
+        2_000_000,
+        "Maximum number of steps, of about a microsecond each, to compile the template, the environment and "
+        "the nested templates of one request. A flat stack of 10,000 resources takes a few hundred "
+        "thousand. A request that needs more is refused with 400; 0: no limit.",
+        least=0,
+    )
+    bytes: Bytes = setting(
+        "max_compile_bytes",
+        50 * 1024 * 1024,
+        "Maximum size in bytes of all values that one request computes and stores: the results of "
+        "functions, and the properties, metadata and outputs of all resources. Such a request needs about "
+        "twice as much memory. A request that needs more is refused with 400; 0: no limit.",
+        least=0,
+    )
+    seconds: Seconds = setting(
+        "max_compile_seconds",
+        5.0,
+        "Seconds of processor time that one request may take to compile, for work that is not counted in "
+        "steps. Other load of the machine does not count. A request that needs more is refused with 400; 0: "
+        "no limit.",
+        least=0,
+    )
 
 
 class Budget:

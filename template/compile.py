@@ -6,6 +6,7 @@ import urllib.parse
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field, replace
 
+from ..settings import Bytes, setting
 from ..shapes import Json, JsonMap
 from .budget import Budget, BudgetLimits, located
 from .conditions import Conditions
@@ -55,18 +56,29 @@ MOST_LEVELS = 50
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits above which a template is refused; 0 means no limit.
+    """Limits above which a template is refused.
 
-    :ivar template_bytes: bytes of the template's text.
-    :ivar resources: resources of one stack.
-    :ivar depth: levels of nested stacks; 0: MOST_LEVELS, which no other limit exceeds.
-    :ivar budget: the limits of one request's cost.
-    :ivar config_bytes: bytes of a software config, as JSON.
+    :ivar config_bytes: bytes of a software config, as JSON; 0: no limit.
     """
 
-    template_bytes: int = 524_288
-    resources: int = 10_000
-    depth: int = 30
+    template_bytes: Bytes = setting(
+        "max_template",
+        524_288,
+        "Maximum size of a template in bytes; 0: no limit.",
+        least=0,
+    )
+    resources: int = setting(
+        "max_resources",
+        10_000,
+        "Maximum number of resources of a stack with all stacks nested in it; 0: no limit.",
+        least=0,
+    )
+    depth: int = setting(
+        "max_depth",
+        30,
+        "Maximum number of levels of nested stacks; TripleO has 7. 0, or more than 50: 50.",
+        least=0,
+    )
     budget: BudgetLimits = BudgetLimits()
     config_bytes: int = 0
 

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..settings import setting
 from ..shapes import Json, JsonMap
 from .environment import Environment, parse_environment
 from .errors import TemplateError
@@ -19,6 +20,26 @@ from .load import load_document
 SECTIONS = ("resource_registry", "parameter_defaults")
 _NESTED = 20
 """Levels of templates in texts of templates that are searched for hidden parameters."""
+
+
+@dataclass(frozen=True)
+class OperatorFiles:
+    """The files for all stacks of an installation."""
+
+    environment_dir: str = setting(
+        "environment_dir",
+        "/etc/stoker/environment.d",
+        "Directory of environment files for all stacks, which are merged in the order of their names. They "
+        "map types to other types or to templates, switch types off (null), and give defaults of "
+        "parameters. The environment of a stack precedes them. All programs read them at their start, and "
+        "do not start with an invalid file. The directory need not exist.",
+    )
+    template_dir: str = setting(
+        "template_dir",
+        "/etc/stoker/templates",
+        "Directory of templates (`*.yaml`, `*.template`) that all stacks may use as types by their names, "
+        "and to which files of environment_dir may map types. It need not exist.",
+    )
 
 
 @dataclass(frozen=True)

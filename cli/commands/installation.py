@@ -14,12 +14,12 @@ from ...db import conductors, stacks
 from ...db.conductors import StateRequest
 from ...engine.diagnosis.presence import Presence
 from ...engine.diagnosis.ring import plan_change
-from ...engine.quotas import QuotaOperations
+from ...engine.quotas import ProjectLimits, QuotaOperations
 from ...resources.list_pages import EndlessList, ListReader
 from ...ring.changes import WrongChange
 from ...ring.hashring import View, assign
 from ...shapes import Json, JsonMap
-from ..config.limit_options import quotas
+from ..config.sections import read
 from ..wiring.cloud_access import NoCredentials
 from ..wiring.messaging import make_bus
 from ..wiring.operator_api import NOT_FOUND, ApiRefusal, OperatorApi, open_operator_api
@@ -162,7 +162,7 @@ class LocalInstallation(Installation):
         self._quotas().reset(project)
 
     def _quotas(self) -> QuotaOperations:
-        return QuotaOperations(self._session.database, quotas(self._session.conf))
+        return QuotaOperations(self._session.database, read(self._session.conf, ProjectLimits).quotas())
 
 
 class RemoteInstallation(Installation):

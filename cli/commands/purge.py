@@ -8,10 +8,12 @@ from functools import partial
 
 from cliff.command import Command
 
+from ...conductor.settings import ConductorSettings, StackUpkeep
 from ...db import content, events, stacks
 from ...db.engine import Database
 from ...db.ids import StackId
 from ...observe.terminal import write_lines
+from ..config.sections import read
 from .base import AdminError
 from .progress import ProgressLine
 from .sessions import session_of
@@ -75,8 +77,12 @@ class DbPurge(Command):
         session = session_of(self, long_work=True)
         conf = session.conf
         now = session.database.clock()
-        age = conf.conductor.keep_deleted if parsed.older_than is None else seconds_of(parsed.older_than)
-        most = conf.stacks.max_events_per_stack if parsed.events is None else parsed.events
+        age = (
+            read(conf, ConductorSettings).keep_deleted
+            if parsed.older_than is None
+            else seconds_of(parsed.older_than)
+        )
+        most = read(conf, StackUpkeep).keep_events if parsed.events is None else parsed.events
         done = Purged()
         line = ProgressLine(self.app.stderr)
         for _ in purge(session.database, done, before=now - age, events_kept=most, batch=parsed.batch):

@@ -126,6 +126,14 @@ def _type_and_unit(hint: typing.Any) -> tuple[typing.Any, str]:
     return hint, ""
 
 
+def owners_in(owner: type) -> Iterator[type]:
+    """Yield a dataclass, and the dataclasses with settings in it."""
+    yield owner
+    for declared in fields_of(owner).values():
+        if not isinstance(declared, DeclaredSetting):
+            yield from owners_in(declared)
+
+
 def settings_of(owner: type) -> Iterator[DeclaredSetting]:
     """Yield the settings of a dataclass in their order, with those of the dataclasses in it."""
     for declared in fields_of(owner).values():

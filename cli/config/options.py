@@ -24,7 +24,6 @@ from .language_options import CFN, YAQL
 from .message_options import AUDIT, NOTIFICATIONS, UPGRADE_LEVELS
 from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
 from .sections import options_of
-from .stack_options import MORE_OF_STACKS
 
 LOG = logging.getLogger(__name__)
 DEFAULTS = [
@@ -65,115 +64,6 @@ COORDINATION = [
         "notices unannounced changes sooner, and costs one more read of the backend.",
     ),
 ]
-CONDUCTOR = [
-    cfg.IntOpt(
-        "threads",
-        default=32,
-        min=1,
-        max=1024,
-        help="Steps that run at the same time. A step that waits takes no thread, so this bounds the "
-        "concurrent calls to other services, not the stacks in progress.",
-    ),
-    cfg.IntOpt(
-        "in_progress",
-        default=20000,
-        min=1,
-        help="Maximum number of tasks that this conductor holds at a time. Fewer leave more tasks to "
-        "other conductors; more take more memory.",
-    ),
-    cfg.FloatOpt(
-        "weight",
-        default=1.0,
-        min=0.01,
-        max=1000,
-        mutable=True,
-        help="Share of the stacks that this conductor owns, relative to the other conductors' weights.",
-    ),
-    cfg.IntOpt(
-        "most_written_off",
-        default=8,
-        min=0,
-        help="Number of threads hung in cancelled calls at which the conductor drains and exits with "
-        "code 75, so that its service manager restarts it; 0: never. Lower frees memory and "
-        "connections sooner, higher restarts less often.",
-    ),
-    cfg.FloatOpt(
-        "drain",
-        default=30.0,
-        min=0,
-        mutable=True,
-        help="Seconds that running steps get to finish when the conductor stops. Longer interrupts "
-        "fewer steps, shorter stops sooner.",
-    ),
-    cfg.FloatOpt(
-        "keep_deleted",
-        default=30 * 86400.0,
-        min=0,
-        mutable=True,
-        help="Seconds for which deleted stacks stay visible. Longer keeps more rows in the database.",
-    ),
-]
-STACKS = [
-    cfg.IntOpt(
-        "shard_count",
-        min=1,
-        help="Number of shards of the ring. It is set when the database is first used (default 4096), "
-        "and cannot be changed.",
-    ),
-    cfg.FloatOpt(
-        "timeout",
-        default=3600.0,
-        min=1,
-        help="Seconds that a stack's action may take when the user sets no timeout.",
-    ),
-    cfg.FloatOpt(
-        "resource_timeout",
-        min=0.001,
-        help="Seconds that a resource's action may take when its environment sets no timeout; unset: "
-        "as its type says, and where that says nothing, only the stack's timeout applies.",
-    ),
-    cfg.IntOpt(
-        "resource_retries",
-        default=8,
-        min=0,
-        help="Number of retries in a row of a step that failed with a retryable error, when the environment "
-        "sets none. The pauses grow from one second to a minute: 8 survive an outage of three minutes, each "
-        "further one a minute more. Fewer report a failure sooner.",
-    ),
-    cfg.FloatOpt(
-        "quota_wait",
-        default=60.0,
-        min=0,
-        help="Seconds for which a step waits for a quota of its project, with an attempt each 20 seconds. "
-        "Longer suits users who delete stacks while others wait; shorter fails these sooner. 0: no wait.",
-    ),
-    cfg.StrOpt(
-        "held_time",
-        default="stands",
-        choices=[
-            ("stands", "the timeout is paused, so users can inspect the stack without haste"),
-            ("counts", "the timeout continues, so that a forgotten stack ends"),
-        ],
-        help="Effect on a stack's timeout while all of its unfinished resources are held at "
-        "breakpoints, or wait for those.",
-    ),
-    cfg.FloatOpt(
-        "cancel_grace",
-        default=30.0,
-        min=0,
-        help="Seconds that a cancelled step, or one whose resource timed out, gets to end. Then the "
-        "stack continues without it, and its thread is detached. Longer lets calls end by "
-        "themselves, shorter lets the stack continue sooner.",
-    ),
-    cfg.IntOpt(
-        "max_events_per_stack",
-        default=1000,
-        min=0,
-        mutable=True,
-        help="Maximum number of events kept per stack; a purge once a minute removes the oldest ones "
-        "beyond. 0: all are kept.",
-    ),
-]
 SECRETS = [
     cfg.MultiStrOpt(
         "key",
@@ -198,13 +88,13 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     "DEFAULT": [*DEFAULTS, *NOTIFICATIONS],
     "database": options_of("database"),
     "coordination": COORDINATION,
-    "conductor": CONDUCTOR,
+    "conductor": options_of("conductor"),
     "drift": DRIFT,
     "api": API,
     "cfn": CFN,
     "guests": GUESTS,
     "metrics": METRICS,
-    "stacks": [*STACKS, *MORE_OF_STACKS],
+    "stacks": options_of("stacks"),
     "secrets": SECRETS,
     "audit": AUDIT,
     "upgrade_levels": UPGRADE_LEVELS,

@@ -4,6 +4,8 @@ import logging
 import sys
 import time
 
+from ...conductor.settings import ConductorSettings, StackUpkeep
+from ..config.sections import read
 from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
 
 from oslo_config import cfg  # isort: skip
@@ -128,10 +130,11 @@ def _join(conductor: Conductor, signals: SignalQueue, systemd: Systemd) -> bool:
 
 def _reload(conf: cfg.ConfigOpts, conductor: Conductor, arguments: list[str]) -> str:
     status = options.reload_options(conf, arguments, program=PROGRAM)
+    settings = read(conf, ConductorSettings)
     conductor.reconfigure(
-        weight=conf.conductor.weight,
-        drain=conf.conductor.drain,
-        keep_deleted=conf.conductor.keep_deleted,
-        keep_events=conf.stacks.max_events_per_stack,
+        weight=settings.weight,
+        drain=settings.drain,
+        keep_deleted=settings.keep_deleted,
+        keep_events=read(conf, StackUpkeep).keep_events,
     )
     return status

@@ -47,7 +47,7 @@ def make_api(
         read_bytes=parts.conf.api.max_read,
         page=parts.conf.api.max_page,
         budget=context.settings.limits.budget,
-        hidden_tags=parts.conf.stacks.hidden_stack_tags,
+        hidden_tags=context.settings.hidden_tags,
     )
     rates = RequestRates(parts.conf.api.max_requests_per_minute)
     services = replace(

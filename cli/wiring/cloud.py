@@ -8,13 +8,16 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from ...api.collaborators import Downloads
+from ...conductor.steps.endpoints import Endpoints
 from ...db.engine import ServerClock
 from ...engine.cloud import ANSWERED_WITHIN, CloudChecks
 from ...engine.cloud_questions import ServiceQuestions
 from ...engine.container_files import ContainerFiles
-from ...engine.template_urls import TemplateFetcher
+from ...engine.template_urls import FetchLimits, TemplateFetcher
+from ...keystone.remote_clouds import RemoteCloudSettings
+from ...template.compile import Limits
 from ..config.client_options import client_options
-from ..config.environment_options import fetch_limits
+from ..config.sections import read
 from .trusts import SECTION
 
 
@@ -54,3 +57,19 @@ def make_downloads(conf: cfg.ConfigOpts) -> Downloads:
         client_options(conf), make_session, max_bytes=conf.api.max_body, seconds=limits.seconds
     )
     return Downloads(template=TemplateFetcher(limits).fetch, files=files.read)
+
+
+def fetch_limits(conf: cfg.ConfigOpts) -> FetchLimits:
+    """Return the limits of templates that are fetched: no longer than a request, or a template, may be."""
+    most = conf.api.max_body
+    template = read(conf, Limits).template_bytes
+    return read(conf, FetchLimits, max_bytes=min(most, template or most))
+
+
+def make_endpoints(conf: cfg.ConfigOpts) -> Endpoints:
+    """Make the maker of adapters of services, of this cloud and of others.
+
+    :raises WrongConfiguration: an option of [clients] is wrong.
+    """
+    remote = read(conf, RemoteCloudSettings)
+    return Endpoints(client_options(conf), remote.hosts, remote.proxy)

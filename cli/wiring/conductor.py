@@ -51,10 +51,10 @@ def make_conductor(
         membership=core.membership,
         host=host,
         threads=lambda: (core.work.loop.busy, core.pool.hung),
-        size=parts.conf.conductor.threads,
+        size=core.settings.threads,
     )
     hung = TooManyHungThreads(
-        hung=lambda: core.pool.hung, most=parts.conf.conductor.most_written_off, act=on_too_many_hung
+        hung=lambda: core.pool.hung, most=core.settings.most_written_off, act=on_too_many_hung
     )
     entries = duties_of(FEATURES, parts.conf, duty_services(core))
     lookout = _make_lookout(core, entries)
@@ -70,7 +70,7 @@ def make_conductor(
     return Conductor(
         ConductorParts(
             host=host,
-            drain=parts.conf.conductor.drain,
+            drain=core.settings.drain,
             settings=settings,
             hints=parts.messaging.outbox,
             membership=core.membership,
@@ -127,10 +127,9 @@ def _make_monitor(
     lookout: Lookout,
 ) -> Monitor:
     clock = core.parts.database.clock
-    conf = core.parts.conf
     return Monitor(
-        threads=conf.conductor.threads,
-        most_hung_threads=conf.conductor.most_written_off,
+        threads=core.settings.threads,
+        most_hung_threads=core.settings.most_written_off,
         ownership=core.ownership,
         membership=core.membership,
         pool=core.pool,

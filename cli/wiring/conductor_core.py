@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from ...conductor.liveness import Liveness, Progress
 from ...conductor.ownership import Ownership
+from ...conductor.settings import ConductorSettings, StackUpkeep
 from ...conductor.steps.claimed_writes import StepDatabase
 from ...conductor.steps.context import StepServices
-from ...conductor.steps.endpoints import Endpoints
 from ...conductor.steps.runner import StepRunner
 from ...conductor.worker.executor import WorkMetrics
 from ...conductor.worker.loop import WorkLimits, WorkLoop
@@ -17,7 +17,8 @@ from ...db.ids import MemberId
 from ...engine.context import EngineContext
 from ...engine.nested_stacks import NestedStacks
 from ...ring.membership import Membership
-from ..config.client_options import client_options
+from ..config.sections import read
+from .cloud import make_endpoints
 from .coordination import make_membership
 from .parts import Parts
 
@@ -28,6 +29,8 @@ class ConductorCore:
 
     parts: Parts
     context: EngineContext
+    settings: ConductorSettings
+    upkeep: StackUpkeep
     membership: Membership
     ownership: Ownership
     liveness: Liveness
@@ -45,22 +48,31 @@ def make_core(parts: Parts, context: EngineContext, nested: NestedStacks, host: 
     liveness = Liveness()
     ownership = Ownership(membership, host)
     progress = Progress(liveness, membership.timing.progress)
-    pool = ThreadPool(parts.conf.conductor.threads)
+    settings = read(parts.conf, ConductorSettings)
+    upkeep = read(parts.conf, StackUpkeep)
+    limits = WorkLimits(
+        threads=settings.threads,
+        in_progress=settings.in_progress,
+        cancel_grace=context.settings.defaults.cancel_grace,
+        task_losses=upkeep.task_losses,
+    )
+    pool = ThreadPool(settings.threads)
     runner = _make_runner(parts, context, nested)
     work = WorkThread(
-        _make_loop(parts, runner, pool, ownership.member),
+        _make_loop(parts, limits, runner, pool, ownership.member),
         ring=ownership,
         host=host,
         liveness=liveness,
         progress=progress,
     )
-    return ConductorCore(parts, context, membership, ownership, liveness, progress, pool, work)
+    return ConductorCore(
+        parts, context, settings, upkeep, membership, ownership, liveness, progress, pool, work
+    )
 
 
 def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> StepRunner:
     """Return the runner of resources' steps."""
     database = parts.database
-    stacks = parts.conf.stacks
     services = StepServices(
         database=StepDatabase(database),
         clock=database.clock,
@@ -68,28 +80,25 @@ def _make_runner(parts: Parts, context: EngineContext, nested: NestedStacks) -> 
         sealer=parts.sealer,
         nested=nested,
         trusts=parts.trusts,
-        endpoints=Endpoints(client_options(parts.conf), stacks.remote_cloud_hosts, stacks.remote_cloud_proxy),
+        endpoints=make_endpoints(parts.conf),
         software=context.settings.software,
-        quota_wait=stacks.quota_wait,
+        quota_wait=context.settings.defaults.quota_wait,
     )
     return StepRunner(registry=parts.catalogue, services=services)
 
 
 def _make_loop(
-    parts: Parts, runner: StepRunner, pool: ThreadPool, member: Callable[[], MemberId | None]
+    parts: Parts,
+    limits: WorkLimits,
+    runner: StepRunner,
+    pool: ThreadPool,
+    member: Callable[[], MemberId | None],
 ) -> Callable[[Callable[[], None]], WorkLoop]:
     """Return a function that makes the work loop, given the function that wakes its thread.
 
     :param member: a function that returns our name on the ring at this moment; None: we cannot be sure of it.
     """
-    conf = parts.conf
     database = parts.database
-    limits = WorkLimits(
-        threads=conf.conductor.threads,
-        in_progress=conf.conductor.in_progress,
-        cancel_grace=conf.stacks.cancel_grace,
-        task_losses=conf.stacks.task_losses,
-    )
     return lambda wake: WorkLoop(
         database=database,
         steps=runner,

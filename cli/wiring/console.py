@@ -4,6 +4,8 @@ from oslo_config import cfg
 
 from ...api.console import ConsoleServices
 from ...engine.diagnosis.presence import FleetSettings
+from ...engine.planning.plan import Defaults
+from ..config.sections import read
 from .health import conductors_in_group
 from .parts import Parts
 
@@ -12,7 +14,7 @@ def fleet_settings(conf: cfg.ConfigOpts) -> FleetSettings:
     """Return the options for diagnoses of unfinished stacks."""
     section = conf.coordination
     takeover = 2 * (section.timeout + section.poll) + 1.0
-    return FleetSettings(takeover=takeover, grace=conf.stacks.cancel_grace)
+    return FleetSettings(takeover=takeover, grace=read(conf, Defaults).cancel_grace)
 
 
 def make_console(parts: Parts) -> ConsoleServices:

@@ -5,12 +5,14 @@ from collections.abc import Callable
 import tooz
 from oslo_config import cfg
 
+from ...conductor.settings import ConductorSettings
 from ...ring.group import Group, make_coordinator
 from ...ring.local_member import LocalMember
 from ...ring.membership import Membership
 from ...ring.observer import Observer, SharedObserver
 from ...ring.timing import MembershipTiming
 from ..config.errors import WrongConfiguration
+from ..config.sections import read
 
 OBSERVER = "observer"
 """Begins the name under which a process connects that does not join."""
@@ -53,7 +55,7 @@ def make_membership(
     check_backend(conf)
     return Membership(
         Group(conf.coordination.backend_url, conf.coordination.group, host),
-        LocalMember(host, conf.conductor.weight),
+        LocalMember(host, read(conf, ConductorSettings).weight),
         shard_count=shard_count,
         timing=make_timing(conf),
         clock=clock,

@@ -15,6 +15,7 @@ from ...db.errors import ShardCountMismatch, Unavailable
 from ...db.notifications import Listener
 from ...db.schema import revisions
 from ...db.schema.revisions import Fit
+from ...db.settings import InstallationSettings
 from ...observe import metrics
 from ...observe.recorder import Recorder
 from ..config.errors import WrongConfiguration
@@ -101,7 +102,7 @@ def open_database(
         at = database.read(revisions.current)
     if not (fit := revisions.fit_of(at)).works:
         raise WrongConfiguration(f"{CONNECTION}: {unfit(at, fit)}")
-    expected = conf.stacks.shard_count
+    expected = read(conf, InstallationSettings).shard_count
     try:
         with needed_at_start():
             return database, database.write(lambda conn: installation.shard_count(conn, expected))

@@ -8,12 +8,12 @@ from ...conductor.background import BackgroundPool
 from ...conductor.duties.context import CurrentSettings, DutyContext, DutyServices, DutySettings
 from ...conductor.duties.registry import DUTIES, DutyEntry
 from ...conductor.event_queues import ZaqarQueues
-from ...conductor.steps.endpoints import Endpoints
 from ...engine.updates import Updates
 from ...features.registry import Feature, load
 from ...keystone.service_clients import ServiceClients
 from ..config.client_options import client_options
 from ..features import settings_of
+from .cloud import make_endpoints
 from .conductor_core import ConductorCore
 
 
@@ -33,23 +33,22 @@ def duty_services(core: ConductorCore) -> DutyServices:
     return DutyServices(
         context=core.context,
         host=core.membership.me.host,
-        endpoints=Endpoints(client_options(core.parts.conf)),
+        endpoints=make_endpoints(core.parts.conf),
         recorder=core.parts.recorder,
     )
 
 
 def duty_settings(core: ConductorCore) -> DutySettings:
     """Return the settings of this moment."""
-    conf = core.parts.conf
     timing = core.membership.timing
     return DutySettings(
         host=core.membership.me.host,
-        cancel_grace=conf.stacks.cancel_grace,
-        task_losses=conf.stacks.task_losses,
+        cancel_grace=core.context.settings.defaults.cancel_grace,
+        task_losses=core.upkeep.task_losses,
         # Longer than a view can be old: a member that joined a moment ago is no absent one.
         patience=2 * (timing.timeout + timing.poll),
-        keep_deleted=conf.conductor.keep_deleted,
-        keep_events=conf.stacks.max_events_per_stack,
+        keep_deleted=core.settings.keep_deleted,
+        keep_events=core.upkeep.keep_events,
     )
 
 

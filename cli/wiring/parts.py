@@ -8,13 +8,14 @@ from oslo_config import cfg
 from ...conductor.lookout import ANNOUNCE_EVERY
 from ...db.engine import Commits, Database
 from ...engine.signal_urls import SignalAddresses
-from ...keystone.delegated_auth import NO_TRUSTS, TrustProvider
+from ...keystone.delegated_auth import NO_TRUSTS, DelegationSettings, TrustProvider
 from ...observe.recorder import SILENT, Recorder
 from ...resources.registry import ResourceRegistry
 from ...sealing.sealer import Sealer
 from ...template.sandbox.pool import HelperPool, install
 from ..config.errors import WrongConfiguration
 from ..config.language_options import helper_limits
+from ..config.sections import read
 from .database import count_troubles, open_database, require_configuration
 from .environment_files import installed_types, with_operator_files
 from .messaging import Messaging, Notifications, make_notifier, open_messaging
@@ -102,7 +103,7 @@ def make_trusts(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> TrustProvi
 
     :raises WrongConfiguration: there is no such method, or its options are not complete.
     """
-    method = conf.stacks.deferred_auth_method
+    method = read(conf, DelegationSettings).method
     if "none" in (conf.api.auth_strategy, method) or not catalogue.uses_credentials:
         return NO_TRUSTS
     points = {point.name: point for point in importlib.metadata.entry_points(group=TRUST_METHODS)}

@@ -10,9 +10,11 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from ...keystone.client_options import ClientOptions
+from ...keystone.delegated_auth import DelegationSettings
 from ...keystone.ec2_tokens import Ec2Tokens
 from ...keystone.trusts import KeystoneTrusts
 from ..config.errors import WrongConfiguration
+from ..config.sections import read
 
 SECTION = "trustee"
 API_SECTION = "keystone_authtoken"
@@ -47,9 +49,8 @@ def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
             f"[{SECTION}]: {error}; trusts need the service's own account with a password, as in "
             f"[{API_SECTION}], or set [stacks] deferred_auth_method to none"
         ) from error
-    roles = conf.stacks.trusts_delegated_roles
-    again = conf.stacks.allow_trusts_redelegation
-    return KeystoneTrusts(session, roles=roles, redelegation=again)
+    settings = read(conf, DelegationSettings)
+    return KeystoneTrusts(session, roles=settings.roles, redelegation=settings.allow_redelegation)
 
 
 def make_ec2_tokens(conf: cfg.ConfigOpts) -> Ec2Tokens:

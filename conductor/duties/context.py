@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from ...db.engine import Database
 from ...db.ids import StackId
 from ...db.rows import Stack
-from ...db.work.losses import USUAL_MOST
 from ...engine.context import EngineContext, Hints
+from ...engine.planning.plan import Defaults
 from ...observe.recorder import SILENT, Recorder
 from ...shapes import Json
 from ..background import Background
 from ..event_queues import Post
+from ..settings import ConductorSettings, StackUpkeep
 from ..slice import Ring
 from ..steps.endpoints import Endpoints
 
@@ -26,18 +27,18 @@ class DutySettings:
 
     :ivar host: name of the conductor, for events.
     :ivar cancel_grace: seconds in which a step may end after a cancel.
-    :ivar task_losses: conductors that a task may be lost with; then the task fails.
     :ivar patience: seconds after which an absent member counts as gone, although nobody saw it leave.
     :ivar keep_deleted: seconds that deleted stacks stay visible.
     :ivar keep_events: most events of a stack; 0: no limit.
+    :ivar task_losses: conductors that a task may be lost with; then the task fails.
     """
 
     host: str
-    cancel_grace: float = 30.0
-    task_losses: int = USUAL_MOST
+    cancel_grace: float = Defaults.cancel_grace
     patience: float = 15.0
-    keep_deleted: float = 30 * 86400.0
-    keep_events: int = 0
+    keep_deleted: float = ConductorSettings.keep_deleted
+    keep_events: int = StackUpkeep.keep_events
+    task_losses: int = StackUpkeep.task_losses
 
 
 @dataclass(frozen=True)

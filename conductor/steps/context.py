@@ -32,7 +32,6 @@ from .claimed_writes import StepDatabase
 from .computing import Computing
 from .endpoints import KEPT, Endpoints
 from .nested import NestedStackOperations
-from .outcomes import QUOTA_WAIT
 from .secrets import Secrets
 from .shared_reads import SharedReads
 from .software import SoftwareAccess, SoftwareLimits, StepSoftware
@@ -59,12 +58,12 @@ class StepServices:
     addresses: SignalAddresses
     sealer: Sealer
     nested: NestedStackOperations
+    quota_wait: float
     trusts: TrustProvider = NO_TRUSTS
     endpoints: Endpoints = field(default_factory=Endpoints)
     shared: SharedReads = field(default_factory=SharedReads)
     computing: Computing = field(default_factory=Computing)
     software: SoftwareLimits = SoftwareLimits()
-    quota_wait: float = QUOTA_WAIT
 
 
 class RunningStepContext:

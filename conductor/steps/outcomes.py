@@ -26,8 +26,6 @@ RETRY_FIRST = 1.0
 RETRY_MOST = 60.0
 SHOWN_PAUSE = 5.0
 """Seconds of the pause before a retry that an event shows; nobody could read of a shorter one in time."""
-QUOTA_WAIT = 60.0
-"""Seconds for which a quota is waited for."""
 STILL_GOOD = "Update status to COMPLETE for FAILED resource neither update nor replace."
 """Heat's words."""
 
@@ -49,7 +47,7 @@ class Outcomes:
     who: Claimant
     clock: Callable[[], float]
     secrets: Secrets
-    quota_wait: float = QUOTA_WAIT
+    quota_wait: float
     computing: Computing = field(default_factory=Computing)
 
     @property

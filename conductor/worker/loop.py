@@ -32,6 +32,7 @@ from ...db.work import commit
 from ...db.work.claim import Claimant
 from ...engine.context import Hints, announce
 from ...observe.seldom import Seldom
+from ..settings import ConductorSettings
 from ..steps.results import StepResult, Steps
 from .claimed import ClaimedTask, ClaimEvent, ClaimKey, ClaimState
 from .claims import CancelRequest, Claims
@@ -61,11 +62,11 @@ class WorkLimits:
     """
 
     task_losses: int
-    threads: int = 32
-    in_progress: int = 20_000
+    cancel_grace: float
+    threads: int = ConductorSettings.threads
+    in_progress: int = ConductorSettings.in_progress
     batch: int = 100
     stalled: float = 0.5
-    cancel_grace: float = 30.0
 
     @property
     def share(self) -> int:

@@ -16,6 +16,7 @@ from ...db.ids import ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ...db.rows import Resource, Task, Traversal
 from ...db.states import REDELIVER_AFTER, DeadlinePolicy, Status, TaskKind, TaskState
 from ...db.work.breakpoint_rules import BreakpointHit, partition
+from ...settings import Seconds, setting
 from ...shapes import Json, JsonMap, StoredDefinition, TypeIdentity
 from ...template.environment import Environment, settings_for
 from ...template.language import CompiledTemplate, ResourceDefinition, ResourceSettings, is_template_name
@@ -186,18 +187,53 @@ class Edges:
 
 @dataclass(frozen=True)
 class Defaults:
-    """The configured defaults of the settings that an environment may have for a resource.
+    """The times of resources' actions where an environment says nothing else."""
 
-    :ivar timeout: seconds that one action of a resource may take; None: the timeout of its type.
-    :ivar retries: number of retries of a failed step.
-    :ivar clock_stands: a stack's deadline is paused while all unfinished tasks are held at breakpoints.
-    :ivar cancel_grace: seconds in which a step that is asked to stop may end.
-    """
+    timeout: Seconds | None = setting(
+        "resource_timeout",
+        None,
+        "Seconds that a resource's action may take when its environment sets no timeout; unset: as its type "
+        "says, and where that says nothing, only the stack's timeout applies.",
+        least=0.001,
+    )
+    retries: int = setting(
+        "resource_retries",
+        8,
+        "Number of retries in a row of a step that failed with a retryable error, when the environment sets "
+        "none. The pauses grow from one second to a minute: 8 survive an outage of three minutes, each "
+        "further one a minute more. Fewer report a failure sooner.",
+        least=0,
+    )
+    quota_wait: Seconds = setting(
+        "quota_wait",
+        60.0,
+        "Seconds for which a step waits for a quota of its project, with an attempt each 20 seconds. Longer "
+        "suits users who delete stacks while others wait; shorter fails these sooner. 0: no wait.",
+        least=0,
+    )
+    held_time: str = setting(
+        "held_time",
+        "stands",
+        "Effect on a stack's timeout while all of its unfinished resources are held at breakpoints, or wait "
+        "for those.",
+        choices={
+            "stands": "the timeout is paused, so users can inspect the stack without haste",
+            "counts": "the timeout continues, so that a forgotten stack ends",
+        },
+    )
+    cancel_grace: Seconds = setting(
+        "cancel_grace",
+        30.0,
+        "Seconds that a cancelled step, or one whose resource timed out, gets to end. Then the stack "
+        "continues without it, and its thread is detached. Longer lets calls end by themselves, shorter "
+        "lets the stack continue sooner.",
+        least=0,
+    )
 
-    timeout: float | None = None
-    retries: int = 8
-    clock_stands: bool = True
-    cancel_grace: float = 30.0
+    @property
+    def deadline_policy(self) -> DeadlinePolicy:
+        """Return what a stack's deadline does while all unfinished tasks are held at breakpoints."""
+        return DeadlinePolicy.PAUSES if self.held_time == "stands" else DeadlinePolicy.COUNTS
 
 
 @dataclass(frozen=True)
@@ -305,7 +341,7 @@ def make_plan(
             stack_id=scope.stack_id,
             shard=scope.shard,
             open_tasks=len(jobs),
-            deadline_policy=DeadlinePolicy.PAUSES if scope.defaults.clock_stands else DeadlinePolicy.COUNTS,
+            deadline_policy=scope.defaults.deadline_policy,
             request=scope.request,
         ),
         after=after,

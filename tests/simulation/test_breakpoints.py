@@ -444,7 +444,7 @@ def test_a_task_that_is_parked_until_a_retry_keeps_the_clock_going_when_another_
 
 
 def test_the_clock_counts_on_where_the_operator_wishes_it(tmp_path: pathlib.Path) -> None:
-    world = World(tmp_path, hosts=1, clock_stands=False)
+    world = World(tmp_path, hosts=1, held_time="counts")
     stack = world.create("s", template(a={}), environment=hooks(a="pre-create"), timeout_mins=1)
     assert world.settle(lambda: ended(world, stack), within=80)
     assert world.stack(stack.id).reason == "Create timed out"

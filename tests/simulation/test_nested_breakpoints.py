@@ -339,7 +339,7 @@ def test_going_on_with_all_ends_the_steps_on_every_level(world: World) -> None:
 
 
 def test_where_the_operator_lets_the_clock_count_it_counts_on_all_levels(tmp_path: pathlib.Path) -> None:
-    world = World(tmp_path, hosts=1, clock_stands=False)
+    world = World(tmp_path, hosts=1, held_time="counts")
     stack = create(world, {"n": child()}, inside("n/s", "pre-create"), timeout_mins=1)
     assert world.settle(lambda: ended(world, stack), within=80)
     assert world.stack(stack.id).reason == "Create timed out"

@@ -286,6 +286,7 @@ class SimConductor:
                 addresses=SignalAddresses("http://sim", b"key"),
                 sealer=world.sealer,
                 nested=world.nesting,
+                quota_wait=Defaults.quota_wait,
                 computing=Computing(world.clock),
             ),
         )
@@ -445,7 +446,7 @@ class World:
         hosts: int = 3,
         threads: int = 4,
         seed: int = 0,
-        clock_stands: bool = True,
+        held_time: str = Defaults.held_time,
         listener: Listener | None = None,
         recorder: Recorder = SILENT,
         types: Mapping[str, type[ResourceType]] | None = None,
@@ -485,7 +486,7 @@ class World:
             settings=EngineSettings(
                 shard_count=SHARDS,
                 stack_timeout=300.0,
-                defaults=Defaults(clock_stands=clock_stands, cancel_grace=GRACE),
+                defaults=Defaults(held_time=held_time, cancel_grace=GRACE),
                 limits=limits,
                 quotas=quotas,
             ),
