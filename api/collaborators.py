@@ -12,7 +12,11 @@ from ..db.rows import ListedResource, Resource, Stack
 from ..engine.planning.requests import CallersCloud
 from ..engine.quotas import QuotaUsage
 from ..keystone.caller import CallerAccess
-from ..shapes import Json, JsonMap
+from ..shapes import Json, JsonMap, StackView
+
+Columns = Mapping[StackId, StackView]
+"""Fields that lists of stacks show beyond Heat's, by stack; a stack for which there are none is missing."""
+ReadColumns = Callable[[Connection, Sequence[StackId]], Columns]
 
 Exchange = Callable[[JsonMap], Mapping[str, str]]
 """Returns the headers of the user whose EC2 credentials have signed a request; see Ec2Tokens."""

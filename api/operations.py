@@ -1,7 +1,7 @@
 """The operations of the routes: their handlers, the request, and the services that handlers ask."""
 
 import typing
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
@@ -20,7 +20,7 @@ from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer, Sealer
 from .authenticator import Authenticator
-from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, QuotaService, no_cloud
+from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, QuotaService, ReadColumns, no_cloud
 from .console import ConsoleServices
 from .reply import Reply
 from .request import ApiLimits, HttpRequest
@@ -40,6 +40,7 @@ class Services:
     :ivar draining: a function that returns whether the service is about to end.
     :ivar ec2: the exchange of signed requests for users; None: nobody is authenticated.
     :ivar console: the collaborators of the routes for consoles.
+    :ivar columns: functions that read the fields of features in lists of stacks.
     :ivar features: what the handlers of features use, by its type.
     :ivar poll_ring: a function that asks all conductors to poll the ring's members now.
     :ivar count_request: a function that counts a request of a project, or raises a Fault after too many.
@@ -76,6 +77,7 @@ class Services:
     count_key: Callable[[str], None] = lambda key: None
     strangers: Strangers = field(default_factory=Strangers)
     poll_ring: Callable[[], None] = lambda: None
+    columns: Sequence[ReadColumns] = ()
     features: Mapping[type, typing.Any] = field(default_factory=dict)
 
     def of(self, kind: type[T]) -> T:

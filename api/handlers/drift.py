@@ -1,12 +1,15 @@
 """The handler and the route of a stack's drift."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
 from ...db import drift
 from ...db.drift import DriftSettings, TreeDrift
+from ...db.ids import StackId
 from ...db.rows import Stack
+from ..collaborators import Columns
 from ..operations import Operation, Request, Routes
 from ..paths import STACK
 from ..reply import Reply
@@ -16,6 +19,14 @@ NOT_OBSERVED = (
     "this installation does not observe drift by itself: its operator has not set [drift] enabled; a check "
     "of the stack finds what is gone, and an update with converge repairs it"
 )
+
+
+def columns(conn: Connection, stack_ids: Sequence[StackId]) -> Columns:
+    """Return the drift of stacks for a list; a stack that was not observed has none, as in Heat."""
+    return {
+        stack_id: {"drift_status": summary.state, "drifted_resources": summary.resources}
+        for stack_id, summary in drift.summaries(conn, stack_ids).items()
+    }
 
 
 def show(request: Request) -> Reply:

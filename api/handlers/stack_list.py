@@ -5,14 +5,13 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from ...db import drift
-from ...db.drift import DriftSummary
 from ...db.errors import NotFound
 from ...db.ids import StackId
 from ...db.queries import stack_list
 from ...db.queries.stack_list import SORT_KEYS, StackQuery
 from ...db.rows import DetailedStack, ListedStack
 from ...shapes import Json
+from ..collaborators import Columns
 from ..errors import bad_request
 from ..operations import Request
 from ..reply import Reply, link, quoted, stack_url
@@ -49,17 +48,18 @@ def index(request: Request) -> Reply:
     query = _query(request, everybody=everybody)
     counted = request.flag("with_count")
 
-    def read(conn: Connection) -> tuple[Sequence[ListedStack], dict[StackId, DriftSummary], int | None]:
+    def read(conn: Connection) -> tuple[Sequence[ListedStack], list[Columns], int | None]:
         _check_marker(conn, query)
         page = stack_list.list_stacks(conn, query, ListedStack)
-        drifted = drift.summaries(conn, [stack.id for stack in page])
-        return page, drifted, stack_list.count_stacks(conn, query) if counted else None
+        ids = [stack.id for stack in page]
+        columns = [columns(conn, ids) for columns in request.services.columns]
+        return page, columns, stack_list.count_stacks(conn, query) if counted else None
 
-    page, drifted, count = request.read(read)
-    views = [
-        stacks.stack_summary(request, stack, project=everybody, drifted=drifted.get(stack.id))
-        for stack in page
-    ]
+    page, columns, count = request.read(read)
+    views = [stacks.stack_summary(request, stack, project=everybody) for stack in page]
+    for stack, view in zip(page, views, strict=True):
+        for of_feature in columns:
+            view.update(of_feature.get(stack.id, {}))
     body: dict[str, Json] = {"stacks": views}
     if query.limit and len(page) == query.limit:
         body["links"] = [link(_next_page(request, "stacks", page[-1].id), "next")]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-from ...db.drift import DriftSummary
 from ...db.errors import DamagedRow
 from ...db.ids import host_of
 from ...db.rows import DetailedStack, ListedStack, Stack
@@ -21,13 +20,10 @@ NO_DESCRIPTION = "No description"
 """The text that Heat shows for a template that has none."""
 
 
-def stack_summary(
-    request: HttpRequest, stack: ListedStack, *, project: bool = False, drifted: DriftSummary | None = None
-) -> StackView:
+def stack_summary(request: HttpRequest, stack: ListedStack, *, project: bool = False) -> StackView:
     """Return the view of a stack in a list.
 
     :param project: show the stack's project.
-    :param drifted: the stack's drift; None: it was not observed, and the view has no such field, as Heat's.
     """
     view: StackView = {
         "id": stack.id,
@@ -46,9 +42,6 @@ def stack_summary(
     }
     if project:
         view["project"] = stack.project_id
-    if drifted is not None:
-        view["drift_status"] = drifted.state
-        view["drifted_resources"] = drifted.resources
     return view
 
 

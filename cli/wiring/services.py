@@ -20,6 +20,7 @@ from .cloud import make_cloud_checks, make_downloads
 from .health import database_health
 from .keystone import make_auth, make_ec2
 from .parts import Parts
+from .routes import columns_of
 from .software import make_guests, make_quotas, make_software
 
 
@@ -63,6 +64,7 @@ def make_services(
         draining=draining,
         ec2=make_ec2(conf),
         poll_ring=parts.messaging.outbox.poll_now,
+        columns=columns_of(FEATURES),
         features=feature_settings(FEATURES, conf),
     )
 

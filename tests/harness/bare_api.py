@@ -30,5 +30,6 @@ def bare_services() -> Services:
     parts |= {"metrics": None, "limits": ApiLimits(), "auth": NoAuthentication(), "ec2": None}
     parts |= {"count_request": Services.count_request, "count_key": Services.count_key}
     parts["strangers"] = Strangers()
+    parts["columns"] = ()
     parts["features"] = collections.defaultdict(Tripwire)
     return Services(**parts)

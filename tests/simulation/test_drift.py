@@ -9,6 +9,7 @@ from harness.duties import duty_context
 from simulation.helpers import created, ended, history, rows
 from simulation.nested import children
 from simulation.restrictions import server, template, update, volume
+from simulation.test_life import api_of
 from simulation.world import World
 from sqlalchemy.engine import Connection
 from stoker.conductor.drift.context import DriftServices
@@ -88,8 +89,8 @@ def test_what_is_gone_or_changed_is_recorded_until_it_is_right_again(world: Worl
             ("b", DriftKind.CHANGED, {"value": {"template": "x", "cloud": "y"}}),
         ]
     assert events_of_drift(world, stack) == [("a", DETECTED), ("b", DETECTED)], "once each"
-    summary = world.database.read(lambda conn: drift.summaries(conn, [stack.id]))[stack.id]
-    assert (summary.state, summary.resources) == (DriftState.DRIFTED, 2)
+    [listed] = api_of(world).simulate_get(f"/v1/{stack.project_id}/stacks").json["stacks"]
+    assert (listed["drift_status"], listed["drifted_resources"]) == ("DRIFTED", 2)
     assert ended(world, stack), "nobody has asked for a healing"
     world.cloud.objects[str(things["a"].physical_id)] = lost
     world.cloud.live.clear()

@@ -18,7 +18,8 @@ from stoker.api.authenticator import Authenticator, NoAuthentication
 from stoker.api.console import ConsoleServices
 from stoker.api.operations import Routes, Services
 from stoker.api.views.software import guest_config_view
-from stoker.cli.wiring.routes import ROUTES
+from stoker.cli.features import FEATURES
+from stoker.cli.wiring.routes import ROUTES, columns_of
 from stoker.engine.guests import Guests
 from stoker.engine.quotas import QuotaOperations, Quotas
 from stoker.engine.signal_urls import SignalAddresses
@@ -111,6 +112,7 @@ def api_of(
         sealer=world.sealer,
         auth=auth or NoAuthentication(),
         clock=world.clock,
+        columns=columns_of(FEATURES),
         features=FEATURES_OF_API,
         console=console or ConsoleServices(),
     )

@@ -9,7 +9,7 @@ from harness.sources import ROOT
 from stoker.api.app import make_app
 from stoker.cli.features import FEATURES
 from stoker.cli.programs.manage import KERNEL_COMMANDS, ManageApp, commands_of
-from stoker.cli.wiring.routes import routes_of
+from stoker.cli.wiring.routes import columns_of, routes_of
 from stoker.features.registry import Feature, load
 
 
@@ -30,6 +30,13 @@ def test_a_feature_that_is_left_out_has_no_route(feature: Feature) -> None:
         filled = re.sub(r"\{\w+(:path)?\}", "any", path)
         answers = {method: api.simulate_request(method, filled).status_code for method in operations}
         assert answers == dict.fromkeys(operations, 404), path
+
+
+def test_a_feature_that_is_left_out_has_no_column() -> None:
+    own = [feature for feature in FEATURES if feature.columns]
+    assert [feature.name for feature in own] == ["drift"]
+    assert columns_of(FEATURES) == [load(feature.columns) for feature in own]
+    assert columns_of(feature for feature in FEATURES if feature not in own) == []
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
