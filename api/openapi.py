@@ -104,9 +104,11 @@ class _Route:
 
     @property
     def name(self) -> str:
-        """Return the name of the handler, with its module."""
+        """Return the name of the handler, with its module, or with its feature."""
         handler = self.operation.handler
-        module = handler.__module__.rpartition(".")[2]
+        folder, _, module = handler.__module__.rpartition(".")
+        if module == "handlers":
+            module = folder.rpartition(".")[2]
         function = handler.__qualname__.partition(".<locals>")[0].rpartition(".")[2]
         return f"{module}_{function}"
 

@@ -25,16 +25,17 @@ import requests
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
-from stoker.conductor.drift.context import DriftServices
-from stoker.conductor.drift.observer import ProjectObserver
-from stoker.conductor.drift.records import DriftRecords
-from stoker.db import drift, resources, stacks
-from stoker.db.drift import DriftState
+from stoker.db import resources, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ContentId, ResourceId, StackId
 from stoker.db.rows import Resource, Stack
 from stoker.db.schema import upgrade
 from stoker.db.states import Status
+from stoker.features.drift import rows as drift
+from stoker.features.drift.context import DriftServices
+from stoker.features.drift.observer import ProjectObserver
+from stoker.features.drift.records import DriftRecords
+from stoker.features.drift.rows import DriftState
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 

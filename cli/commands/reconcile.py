@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 from cliff.lister import Lister
 
-from ...conductor.drift.context import DriftServices
-from ...conductor.drift.unknown import Comparison, LostThing, UnknownThing, UnknownThings, UnreadList
 from ...conductor.steps.endpoints import Endpoints
-from ...db import drift
 from ...db.engine import Database
-from ...db.queries import known_things
-from ...db.work import marked_things
-from ...db.work.marked_things import MarkedThing
+from ...features.drift import known_things, marked_things
+from ...features.drift import rows as drift
+from ...features.drift.context import DriftServices
+from ...features.drift.marked_things import MarkedThing
+from ...features.drift.unknown import Comparison, LostThing, UnknownThing, UnknownThings, UnreadList
 from ...keystone.delegations import Delegations
 from ...observe.terminal import HarmlessTable, write_lines
 from ..config.client_options import client_options

@@ -2,7 +2,7 @@
 
 from oslo_config import cfg
 
-from ...db.drift import DriftSettings
+from ...features.drift.rows import DriftSettings
 
 DRIFT = [
     cfg.BoolOpt(

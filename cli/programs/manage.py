@@ -38,7 +38,6 @@ KERNEL_COMMANDS = {
     "quota list": "quotas:QuotaList",
     "quota set": "quotas:QuotaSet",
     "quota show": "quotas:QuotaShow",
-    "reconcile": "reconcile:Reconcile",
     "ring show": "ring:RingShow",
     "ring plan": "ring:RingPlan",
     "ring rebalance": "ring:RingRebalance",

@@ -4,8 +4,9 @@ from ..registry import Feature
 
 DRIFT = Feature(
     "drift",
-    routes="api.handlers.drift:ROUTES",
-    columns="api.handlers.drift:columns",
-    duties="conductor.duties.drift:make_duties",
+    routes="features.drift.handlers:ROUTES",
+    columns="features.drift.handlers:columns",
+    duties="features.drift.duty:make_duties",
+    commands={"reconcile": "reconcile:Reconcile"},
     settings="drift_options:drift_settings",
 )

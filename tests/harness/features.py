@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Mapping
 
-from stoker.db.drift import DriftSettings
+from stoker.features.drift.rows import DriftSettings
 
 FEATURES_OF_API: Mapping[type, typing.Any] = {DriftSettings: DriftSettings(enabled=True)}
 """Collaborators by type, as `Services.features` has them; drift is observed."""

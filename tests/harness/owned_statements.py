@@ -67,7 +67,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "engine/updates.py": _PASSED,
     "keystone/delegations.py:_replace": "the root of the stack whose credential it renews, locked here",
     "conductor/duties/": "its own scan of the slice has given the ids",
-    "conductor/drift/": "its own scan of the slice has given the ids",
+    "features/drift/": "its own scan of the slice has given the ids",
     "conductor/rescue.py": _PASSED,
     "conductor/worker/": "the claimed task says of which stack it is",
     "db/work/": "tasks and traversals say of which stack they are; no document names one",

@@ -12,14 +12,15 @@ from simulation.restrictions import server, template, update, volume
 from simulation.test_life import api_of
 from simulation.world import World
 from sqlalchemy.engine import Connection
-from stoker.conductor.drift.context import DriftServices
-from stoker.conductor.drift.observer import ProjectObserver
-from stoker.conductor.drift.records import DETECTED, DriftRecords
-from stoker.conductor.duties.drift import Drift, Observing
-from stoker.db import credentials, drift
-from stoker.db.drift import DriftKind, DriftState, DueProject, TreeDrift
+from stoker.db import credentials
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.features.drift import rows as drift
+from stoker.features.drift.context import DriftServices
+from stoker.features.drift.duty import Drift, Observing
+from stoker.features.drift.observer import ProjectObserver
+from stoker.features.drift.records import DETECTED, DriftRecords
+from stoker.features.drift.rows import DriftKind, DriftState, DueProject, TreeDrift
 from stoker.resources.errors import PermanentError, RetryableError, StepError
 from stoker.sealing.stored import MASK
 

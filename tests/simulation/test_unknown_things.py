@@ -10,14 +10,14 @@ import pytest
 import sqlalchemy as sa
 from simulation.helpers import created, ended, rows, template, updated
 from simulation.world import World
-from stoker.conductor.drift.context import DriftServices
-from stoker.conductor.drift.unknown import Comparison, UnknownThings, UnreadList
 from stoker.db.engine import Database
 from stoker.db.rows import Resource, Stack
 from stoker.db.schema import tables
 from stoker.db.stacks import purge
-from stoker.db.work import marked_things
-from stoker.db.work.marked_things import MarkedThing, StackBusy
+from stoker.features.drift import marked_things
+from stoker.features.drift.context import DriftServices
+from stoker.features.drift.marked_things import MarkedThing, StackBusy
+from stoker.features.drift.unknown import Comparison, UnknownThings, UnreadList
 from stoker.resources.contract.context import Collection
 from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.marks import TagMark, mark_of
@@ -186,5 +186,5 @@ def test_unknown_things_are_deleted_by_a_nested_stack_and_things_of_rows_are_not
 def test_a_list_that_cannot_be_read_is_reported(world: World) -> None:
     stack = created(world, template(a={}))
     world.cloud.unlistable = PermanentError("refused")
-    unread = UnreadList(stack.project_id, [TYPE, "Alias::Of::It"], "refused")
+    unread = UnreadList([TYPE, "Alias::Of::It"], "refused")
     assert compared(world, stack, world.database) == Comparison([], [unread], [])

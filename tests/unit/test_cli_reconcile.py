@@ -9,12 +9,12 @@ import sqlalchemy as sa
 from services.db.rows import a_stack, store
 from stoker.cli.commands.base import AdminError
 from stoker.cli.commands.reconcile import Choice, Reconciliation, unread_lines
-from stoker.conductor.drift.unknown import Comparison, LostThing, UnknownThing, UnreadList
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId, StackId
-from stoker.db.queries.known_things import ThingOfRow
 from stoker.db.schema import tables, upgrade
 from stoker.db.states import Status
+from stoker.features.drift.known_things import ThingOfRow
+from stoker.features.drift.unknown import Comparison, LostThing, UnknownThing, UnreadList
 
 KEY = "5f0c7a52-94b5-4cf5-8a42-1e6f0a7d9d11"
 BEFORE = 1_600_000_000.0  # in 2020, after OLD

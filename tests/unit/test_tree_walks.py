@@ -13,7 +13,7 @@ PAGE = "it reads a page of a limited length"
 SIZE = "one short row for each stack of the tree, whose size is limited when stacks are made"
 ANSWER = "[api] max_read: the database stops the read of an answer"
 BOUNDS = {
-    "db/drift.py:of_tree": ANSWER,
+    "features/drift/rows.py:of_tree": ANSWER,
     "db/events.py:_of_stacks": f"{PAGE}, or {ANSWER}",
     "db/queries/graphs.py:_resources": PAGE,
     "db/queries/graphs.py:_stacks": PAGE,

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, a_snapshot, a_stack, new_id, on
 from services.db.servers import SERVERS
-from stoker.db import drift, events, snapshots, software, stacks
+from stoker.db import events, snapshots, software, stacks
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import StackId
@@ -18,6 +18,7 @@ from stoker.db.rows import Event, ListedStack
 from stoker.db.schema import tables
 from stoker.db.software import StoredConfig
 from stoker.engine.quotas import QuotaName, Quotas
+from stoker.features.drift import rows as drift
 
 LARGE = 3000
 SMALL = 60

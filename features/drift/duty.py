@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from ...db import drift
-from ...db.drift import SEARCH, DriftSettings, DueProject
+from ...conductor.duties.context import FIRST_SHARD, DutyContext, DutyServices
+from ...conductor.duties.registry import ACTIVE, DutyEntry
+from ...conductor.duties.slice_scan import SliceScan
 from ...db.queries.due_soon import DueRows
 from ...db.schema import tables
 from ...engine.updates import Updates
 from ...ring.hashring import shard_of
-from ..drift.context import DriftServices
-from ..drift.observer import ProjectObserver
-from ..drift.records import DriftRecords
-from .context import FIRST_SHARD, DutyContext, DutyServices
-from .registry import ACTIVE, DutyEntry
-from .slice_scan import SliceScan
+from . import rows as drift
+from .context import DriftServices
+from .observer import ProjectObserver
+from .records import DriftRecords
+from .rows import SEARCH, DriftSettings, DueProject
 
 LOG = logging.getLogger(__name__)
 PAGE = 100

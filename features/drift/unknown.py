@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ...db.ids import ResourceId, StackId
-from ...db.queries import known_things
 from ...resources.contract.context import Collection
 from ...resources.errors import StepError
 from ...resources.plugin import ResourceType
 from ...shapes import JsonMap
+from . import known_things
 from .context import DriftServices, observation_context
 from .lists import MOST_CREDENTIALS
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from ...db import drift, events, notifications, resources, stacks
-from ...db.drift import DriftState, ObservedResource, QuietStack, ResourceDrift, StackDrift
+from ...db import events, notifications, resources, stacks
 from ...db.ids import ResourceId
 from ...db.notifications import DriftFact
 from ...db.rows import Event, Resource, Stack
@@ -20,8 +19,10 @@ from ...resources.errors import UnknownType
 from ...sealing.sealer import SealError
 from ...template.drift import DriftPolicy
 from ...template.errors import TemplateError
+from . import rows as drift
 from .context import DriftServices
 from .judgement import Difference
+from .rows import DriftState, ObservedResource, QuietStack, ResourceDrift, StackDrift
 
 LOG = logging.getLogger(__name__)
 TOGETHER = 20

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ...db import events, resources, stacks, traversals
+from ...db.id_source import ids_of
+from ...db.ids import ResourceId, StackId, TaskId, TraversalNumber
+from ...db.rows import Event, Resource, Stack, Task, Traversal
+from ...db.schema import tables
+from ...db.states import Status, TaskKind, TaskState
+from ...db.work import tasks
+from ...db.work.orphans import INSISTS, keeper_of
 from ...shapes import TypeIdentity
-from .. import events, resources, stacks, traversals
-from ..id_source import ids_of
-from ..ids import ResourceId, StackId, TaskId, TraversalNumber
-from ..rows import Event, Resource, Stack, Task, Traversal
-from ..schema import tables
-from ..states import Status, TaskKind, TaskState
-from . import tasks
-from .orphans import INSISTS, keeper_of
 
 RETRIES = 30
 """Tries of a deletion: a thing may be in use until another one is deleted."""

@@ -4,6 +4,8 @@ import typing
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
+from ...conductor.steps.endpoints import Endpoints
+from ...conductor.steps.shared_reads import SharedReads
 from ...db.engine import Database
 from ...db.ids import StackId
 from ...keystone.delegated_auth import CredentialGone, KeystoneUnavailable
@@ -12,8 +14,6 @@ from ...resources.contract.context import StepContext
 from ...resources.errors import PermanentError, RetryableError
 from ...resources.registry import ResourceRegistry
 from ...sealing.sealer import Sealer, SealError
-from ..steps.endpoints import Endpoints
-from ..steps.shared_reads import SharedReads
 
 T = typing.TypeVar("T")
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..ids import ResourceId, StackId
-from ..schema import tables
+from ...db.ids import ResourceId, StackId
+from ...db.schema import tables
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...db import drift
-from ...db.drift import DriftKind, ObservedResource, QuietStack, ResourceDrift
+from ...conductor.steps.secrets import Secrets
 from ...db.ids import ResourceId, StackId
 from ...engine.planning.plan import TaskDefinition
 from ...observe import metrics
@@ -20,11 +19,12 @@ from ...sealing.sealer import SealError
 from ...sealing.stored import StoredLookup
 from ...template.drift import DriftPolicy
 from ...template.residual import evaluate
-from ..steps.secrets import Secrets
+from . import rows as drift
 from .context import DriftServices
 from .judgement import GONE, Difference, judge
 from .lists import ProjectLists
 from .records import Differing, DriftRecords, Observation
+from .rows import DriftKind, ObservedResource, QuietStack, ResourceDrift
 
 LOG = logging.getLogger(__name__)
 STACKS = 1000

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ...db.drift import DriftKind
+from ...conductor.steps.secrets import Secrets
 from ...engine.planning.property_changes import GivenProperties, property_changes
 from ...resources.contract.views import ResourceView
 from ...resources.plugin import ResourceType
@@ -12,7 +12,7 @@ from ...sealing.redaction import MASK
 from ...shapes import Json, JsonMap
 from ...template.drift import DriftPolicy
 from ...template.residual import holds_secret, is_node, members, sealed
-from ..steps.secrets import Secrets
+from .rows import DriftKind
 
 
 @dataclass(frozen=True)

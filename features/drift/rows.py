@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ..shapes import Json, JsonMap
-from . import bulk, statements
-from .bulk import OneOf
-from .ids import ResourceId, StackId, TraversalId
-from .schema import tables
-from .states import Status
+from ...db import bulk, statements
+from ...db.bulk import OneOf
+from ...db.ids import ResourceId, StackId, TraversalId
+from ...db.schema import tables
+from ...db.states import Status
+from ...shapes import Json, JsonMap
 
 SEARCH = ""
 """The row of ``drift_project`` that is no project's: it is due when new projects are to be searched for."""

@@ -1,9 +1,9 @@
 """Views of drift, which Heat does not have."""
 
-from ...db.drift import DriftKind, ShownDrift, TreeDrift
 from ...db.rows import Stack
 from ...observe.instants import iso
 from ...shapes import Json
+from .rows import DriftKind, ShownDrift, TreeDrift
 
 
 def drift_view(stack: Stack, drift: TreeDrift) -> dict[str, Json]:

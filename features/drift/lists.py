@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...db.drift import QuietStack
 from ...db.ids import ResourceId, StackId
 from ...observe import metrics
 from ...resources.contract.context import Collection, StepContext
@@ -13,6 +12,7 @@ from ...resources.errors import PermanentError, RetryableError, StepError
 from ...resources.plugin import ResourceType
 from ...shapes import JsonMap
 from .context import DriftServices, observation_context
+from .rows import QuietStack
 
 LOG = logging.getLogger(__name__)
 MOST_CREDENTIALS = 3

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ...db import drift
-from ...db.drift import DriftSettings, TreeDrift
+from ...api.collaborators import Columns
+from ...api.operations import Operation, Request, Routes
+from ...api.paths import STACK
+from ...api.reply import Reply
 from ...db.ids import StackId
 from ...db.rows import Stack
-from ..collaborators import Columns
-from ..operations import Operation, Request, Routes
-from ..paths import STACK
-from ..reply import Reply
-from ..views.drift import drift_view
+from . import rows as drift
+from .rows import DriftSettings, TreeDrift
+from .views import drift_view
 
 NOT_OBSERVED = (
     "this installation does not observe drift by itself: its operator has not set [drift] enabled; a check "
