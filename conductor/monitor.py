@@ -43,6 +43,8 @@ class Monitor:
     :ivar loop: the work loop.
     :ivar gauges: duties that have gauges.
     :ivar is_resting: returns whether duties rest, because nothing is due.
+    :ivar unfiltered: returns why the system does not filter the calls of the helpers that evaluate
+        expressions; "": it does; None: not known yet.
     """
 
     threads: int
@@ -57,6 +59,7 @@ class Monitor:
     clock: ServerClock
     gauges: Sequence[GaugeSource] = ()
     is_resting: Callable[[], bool] = lambda: False
+    unfiltered: Callable[[], str | None] = lambda: None
 
     def health_problems(self) -> list[str]:
         """Return a text for each reason why the conductor does not serve; nothing: it serves."""
@@ -91,6 +94,8 @@ class Monitor:
         yield Sample(metrics.THREADS_BUSY, self.loop.busy)
         yield Sample(metrics.THREADS_MAX, self.threads)
         yield Sample(metrics.THREADS_WRITTEN_OFF, self.pool.hung)
+        if (reason := self.unfiltered()) is not None:
+            yield Sample(metrics.HELPERS_FILTERED, 0 if reason else 1)
         for source in self.gauges:
             yield from source.samples()
 
@@ -102,6 +107,7 @@ class Monitor:
             "Tasks in progress": lambda: _table(_tasks(self.loop.view().held, self.clock())),
             "Running steps": lambda: _table(_steps(self.loop.view().running, self.clock)),
             "Duties": self._duties_text,
+            "Expressions": self._expressions,
         }
 
     def _ring(self) -> str:
@@ -115,6 +121,12 @@ class Monitor:
             for member in sorted(view.members, key=lambda member: member.host)
         ]
         return "\n".join([*lines, f"{len(shards)} shards owned: {ranges(shards) or 'none'}"])
+
+    def _expressions(self) -> str:
+        reason = self.unfiltered()
+        if reason is None:
+            return "no helper process is ready yet"
+        return f"system calls of helpers: {f'not filtered: {reason}' if reason else 'filtered (seccomp)'}"
 
     def _duties_text(self) -> str:
         note = "at rest, for nothing is due in the next seconds\n" if self.is_resting() else ""

@@ -143,6 +143,11 @@ TASKS_IN_HAND = Metric(
 THREADS_BUSY = Metric(
     "stoker_threads_busy", GAUGE, "Steps that run or wait for a thread, without detached ones."
 )
+HELPERS_FILTERED = Metric(
+    "stoker_helpers_filtered",
+    GAUGE,
+    "1 if the system filters the system calls of the helpers that evaluate expressions (seccomp), else 0.",
+)
 THREADS_MAX = Metric("stoker_threads_max", GAUGE, "Steps that can run at the same time.")
 THREADS_WRITTEN_OFF = Metric(
     "stoker_threads_written_off",

@@ -139,6 +139,7 @@ def _make_monitor(
         report=report,
         clock=clock,
         is_resting=lambda: lookout.is_resting(clock.monotonic()),
+        unfiltered=core.parts.helpers.unfiltered,
         gauges=[duty for duty in duties.values() if isinstance(duty, GaugeSource)],
     )
 

@@ -65,6 +65,10 @@ class HelperPool:
         with self._lock:
             return [pid for pid in (self._fork_server.pid, *(helper.pid for helper in self._idle)) if pid]
 
+    def unfiltered(self) -> str | None:
+        """Return why the system does not filter the calls of helpers; "": it does; None: not known yet."""
+        return self._fork_server.unfiltered()
+
     def close(self) -> None:
         """End all processes; a later call starts new ones."""
         with self._lock:

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import pathlib
+import select
 import shutil
 import socket
 import subprocess
@@ -43,11 +44,27 @@ class ForkServerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ready = False
+        self._unfiltered: str | None = None
 
     @property
     def pid(self) -> int | None:
         """The process's id, None while there is none."""
         return None if self._process is None else self._process.pid
+
+    def unfiltered(self) -> str | None:
+        """Return why the system does not filter the calls of helpers; "": it does; None: not known yet.
+
+        It never waits: the process says it once it is ready, and another thread may be about to read that.
+        """
+        if self._unfiltered is None and self._lock.acquire(blocking=False):
+            try:
+                if self._control is not None and select.select([self._control], [], [], 0)[0]:
+                    self._greet(self._control)
+            except (OSError, ValueError):
+                pass  # It died; who needs a helper starts it again.
+            finally:
+                self._lock.release()
+        return self._unfiltered
 
     def start(self) -> None:
         """Start the process, without waiting until it is ready.
@@ -93,6 +110,7 @@ class ForkServerProcess:
         self._control = None
         self._process = None
         self._ready = False
+        self._unfiltered = None
 
     @contextlib.contextmanager
     def _locked(self) -> typing.Iterator[None]:
@@ -138,15 +156,21 @@ class ForkServerProcess:
 
     def _exchange(self, message: Mapping[str, int], handles: list[int]) -> dict[str, Json]:
         assert self._control is not None
-        if not self._ready:
-            self._control.settimeout(STARTS_WITHIN)
-            started = json.loads(self._control.recv(CONTROL))
-            self._ready = True
-            _log_filter(started.get("unfiltered", ""))
+        self._greet(self._control)
         self._control.settimeout(ANSWERS_WITHIN)
         socket.send_fds(self._control, [json.dumps(message).encode()], handles)
         answer: dict[str, Json] = json.loads(self._control.recv(CONTROL))
         return answer
+
+    def _greet(self, control: socket.socket) -> None:
+        """Read the first message of a process that has started, unless that is done."""
+        if self._ready:
+            return
+        control.settimeout(STARTS_WITHIN)
+        started = json.loads(control.recv(CONTROL))
+        self._ready = True
+        self._unfiltered = str(started.get("unfiltered", ""))
+        _log_filter(self._unfiltered)
 
     def _end(self) -> None:
         process = self._process

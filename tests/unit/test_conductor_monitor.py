@@ -4,6 +4,7 @@ import time
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import pytest
 from harness.waiting import wait_for
@@ -16,6 +17,7 @@ from stoker.conductor.worker.pool import ThreadPool
 from stoker.db.engine import Database, ServerClock
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId
+from stoker.observe import metrics
 from stoker.ring.local_member import LocalMember
 from stoker.ring.membership import Membership
 
@@ -132,6 +134,23 @@ def test_who_shall_not_be_replaced_is_not_worn_out(parts: Parts) -> None:
 )
 def test_shards_are_written_as_ranges(numbers: list[int], text: str) -> None:
     assert ranges(numbers) == text
+
+
+@pytest.mark.parametrize(
+    ("reason", "values", "text"),
+    [
+        (None, [], "no helper process is ready yet"),
+        ("", [1], "system calls of helpers: filtered (seccomp)"),
+        ("no seccomp", [0], "system calls of helpers: not filtered: no seccomp"),
+    ],
+)
+def test_the_filter_of_helpers_is_a_gauge_and_in_the_report(
+    parts: Parts, reason: str | None, values: list[int], text: str
+) -> None:
+    loop = typing.cast(typing.Any, SimpleNamespace(view=lambda: SimpleNamespace(held=[], waiting=0), busy=0))
+    monitor = replace(parts.monitor, loop=loop, unfiltered=lambda: reason)
+    gauges = [sample.value for sample in monitor.samples() if sample.metric is metrics.HELPERS_FILTERED]
+    assert (gauges, monitor.sections()["Expressions"]()) == (values, text)
 
 
 @pytest.mark.parametrize("is_resting", [False, True])

@@ -491,6 +491,15 @@ def test_the_host_that_cannot_start_a_process_is_not_the_users_error(monkeypatch
         assert pool.yaql("1", None) == 1
 
 
+def test_a_pool_says_whether_calls_are_filtered_before_its_first_expression():
+    with own_pool() as pool:
+        assert pool.unfiltered() is None
+        pool.warm()
+        wait_for(lambda: pool.unfiltered() is not None)
+        assert pool.unfiltered() == system_calls.why_unfiltered()
+        assert pool.yaql("1", None) == 1
+
+
 @pytest.mark.parametrize(("machine", "words"), [("i686", "not filtered: "), (None, "filt")])
 def test_the_check_of_upgrades_says_whether_calls_are_filtered(
     monkeypatch: pytest.MonkeyPatch, machine: str | None, words: str
