@@ -22,6 +22,7 @@ from .ids import (
     TraversalNumber,
     WaitsOn,
 )
+from .stack_states import StackState
 from .states import (
     TRANSITIONS,
     DeadlinePolicy,
@@ -97,6 +98,11 @@ class ListedStack:
     updated_at: float | None = None
     deleted_at: float | None = None
     tags: Sequence[str] = ()
+
+    @property
+    def state(self) -> StackState:
+        """Return the action and its status."""
+        return StackState(self.action, self.status)
 
 
 @dataclass(frozen=True, kw_only=True)

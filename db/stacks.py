@@ -13,7 +13,7 @@ from . import bulk, content, event_sinks, statements, usage
 from .bulk import OneOf
 from .errors import NameTaken, NotFound
 from .ids import ContentId, ResourceId, StackId, TraversalId
-from .rows import GOAL, FailureCause, ListedStack, Stack
+from .rows import GOAL, ListedStack, Stack
 from .schema import tables
 from .states import Status
 
@@ -52,14 +52,14 @@ def _insert_parts(conn: Connection, stacks: Sequence[Stack]) -> None:
     if tags := [row for stack in stacks for row in _tag_rows(stack, stack.tags)]:
         bulk.insert(conn, tables.stack_tag, tags)
     usage.add_stacks(conn, stacks)
-    content.add_uses(conn, {stack.id: _contents(vars(stack)) for stack in stacks})
+    content.add_uses(conn, {stack.id: contents_of(vars(stack)) for stack in stacks})
 
 
 _INSERT = sa.insert(tables.stack)
 CONTENTS = ("template_id", "environment_id", "files_id", "previous")
 
 
-def _contents(row: Mapping[str, typing.Any]) -> set[ContentId]:
+def contents_of(row: Mapping[str, typing.Any]) -> set[ContentId]:
     """Return all contents that a stack refers to."""
     previous = row["previous"] or {}
     named = {row[name] for name in CONTENTS[:3]}
@@ -77,7 +77,7 @@ def rename_content(conn: Connection, stack_id: StackId, old: ContentId, new: Con
     if row["previous"]:
         columns["previous"] = content.renamed(row["previous"], old, new)
     conn.execute(sa.update(s).where(s.c.id == stack_id).values(**columns))
-    content.set_uses(conn, stack_id, _contents(columns))
+    content.set_uses(conn, stack_id, contents_of(columns))
     return True
 
 
@@ -234,108 +234,6 @@ def is_taken(conn: Connection, project_id: str, name: str) -> bool:
     return conn.execute(query).first() is not None
 
 
-def begin(conn: Connection, stack: Stack, traversal: TraversalId, **columns: Json) -> bool:
-    """Make a traversal the current one and set columns; return False where the stack's is not current.
-
-    :param stack: the stack as it is, its row locked by the caller.
-    """
-    s = tables.stack
-    done = conn.execute(
-        sa.update(s)
-        .where(s.c.id == stack.id, s.c.traversal == stack.traversal)
-        .values(traversal=traversal, status=Status.IN_PROGRESS, rollback_at=None, remaining=None, **columns)
-    )
-    if done.rowcount == 0:
-        return False
-    if not columns.keys().isdisjoint(CONTENTS):
-        row = conn.execute(sa.select(*(s.c[name] for name in CONTENTS)).where(s.c.id == stack.id))
-        content.set_uses(conn, stack.id, _contents(dict(row.mappings().one())))
-    usage.add_stacks(conn, [stack], -1)
-    usage.add_stacks(conn, [replace(stack, **columns)])
-    return True
-
-
-ROLLED_BACK = ("CREATE", "UPDATE", "ADOPT", "RESTORE")
-"""Actions whose failure is rolled back if the user asked for that."""
-
-
-def _rollback_at(now: sa.BindParameter[float] | float) -> sa.Case[typing.Any]:
-    s = tables.stack
-    is_asked_for = sa.and_(s.c.disable_rollback.is_(sa.false()), s.c.action.in_(ROLLED_BACK))
-    return sa.case((is_asked_for, now), else_=None)
-
-
-def _current(values: Mapping[str, typing.Any]) -> sa.Update:
-    """Return the update of the stacks that have the given traversals, unless those have ended already."""
-    s = tables.stack
-    is_current = sa.and_(OneOf(s.c.id), OneOf(s.c.traversal, "traversals"))
-    return sa.update(s).where(is_current, s.c.status == Status.IN_PROGRESS).values(**values)
-
-
-def _finish_statement(now: sa.BindParameter[float]) -> sa.Update:
-    s = tables.stack
-    ending = sa.bindparam("ending", type_=sa.String)
-    return _current(
-        {
-            "status": ending,
-            "reason": sa.bindparam("why"),
-            "deadline_at": None,
-            "remaining": None,
-            "failure_cause": sa.bindparam("cause", type_=tables.JsonText),
-            "rollback_at": sa.case((ending == Status.FAILED, _rollback_at(now)), else_=None),
-            # As Heat: a stack that was only created has no updated_time.
-            "updated_at": sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
-        }
-    )
-
-
-_NOW: sa.BindParameter[float] = sa.bindparam("now", type_=sa.Double)
-_FINISH = _finish_statement(_NOW)
-_MARK_DELETED = _current(
-    {
-        "status": Status.COMPLETE,
-        "reason": "Stack DELETE completed successfully",
-        "live_name": None,
-        "deadline_at": None,
-        "remaining": None,
-        "deleted_at": _NOW,
-        "updated_at": _NOW,
-    }
-)
-
-
-def finish(
-    conn: Connection, current: Mapping[StackId, TraversalId], status: Status, reason: str, now: float
-) -> int:
-    """End the current traversals of stacks, all in the same way.
-
-    A failure is marked for rollback if the user asked for that: see endings.begin_rollbacks.
-
-    :returns: the number of stacks; one is left out that has another traversal, or whose has ended already.
-    """
-    cause = asdict(FailureCause(reason)) if status == Status.FAILED else None
-    values = {"ending": status, "why": reason, "cause": cause, "now": now}
-    return conn.execute(_FINISH, {**_pairs(current), **values}).rowcount
-
-
-def mark_deleted(conn: Connection, stacks: Sequence[Stack], now: float) -> bool:
-    """End deletions of stacks; return False, with nothing changed, where they have ended already.
-
-    Their names are free again at once.  The rows stay until they are purged.
-
-    :param stacks: the stacks as they are, their rows locked by the caller.
-    """
-    current = {stack.id: stack.traversal for stack in stacks}
-    if conn.execute(_MARK_DELETED, {**_pairs(current), "now": now}).rowcount == 0:
-        return False
-    usage.add_stacks(conn, stacks, -1)
-    return True
-
-
-def _pairs(current: Mapping[StackId, TraversalId]) -> dict[str, list[str]]:
-    return {"ids": sorted(current), "traversals": sorted(current.values())}
-
-
 @dataclass(frozen=True)
 class DueStack:
     """A stack whose deadline has passed."""
@@ -432,38 +330,8 @@ def lock_inside(conn: Connection, stack_ids: Sequence[StackId]) -> list[LateStac
     return [LateStack(**row) for row in rows]
 
 
-def fail_locked(
-    conn: Connection, stack_ids: Iterable[StackId], reason: str, now: float, *, rollback: bool = True
-) -> None:
-    """Fail the actions of stacks; the caller holds their rows and has seen that they are in progress.
-
-    :param rollback: whether they are marked for rollback where the user asked for it: see
-        endings.begin_rollbacks.
-    """
-    s = tables.stack
-    conn.execute(
-        sa.update(s)
-        .where(s.c.id.in_(sorted(stack_ids)), s.c.status == Status.IN_PROGRESS)
-        .values(
-            status=Status.FAILED,
-            reason=reason,
-            failure_cause=asdict(FailureCause(reason)),
-            deadline_at=None,
-            remaining=None,
-            rollback_at=_rollback_at(now) if rollback else None,
-            updated_at=sa.case((s.c.action == "CREATE", s.c.updated_at), else_=now),
-        )
-    )
-
-
-def store_cause(conn: Connection, stack_id: StackId, cause: FailureCause) -> None:
-    """Store the cause of a failure that the caller has just stored."""
-    s = tables.stack
-    conn.execute(sa.update(s).where(s.c.id == stack_id).values(failure_cause=asdict(cause)))
-
-
 def skip_rollback(conn: Connection, stack_id: StackId) -> None:
-    """Take the mark for rollback off a failure that the caller has just stored."""
+    """Take the mark for rollback off a stack that nobody can roll back."""
     s = tables.stack
     conn.execute(sa.update(s).where(s.c.id == stack_id).values(rollback_at=None))
 

@@ -7,7 +7,8 @@ from sqlalchemy.engine import Connection
 
 from ..db import events, resources, snapshots, stacks
 from ..db.rows import Event, Resource, Stack
-from ..db.states import Status, TaskKind
+from ..db.stack_states import allows
+from ..db.states import TaskKind
 from ..db.work import cancel
 from .cancel import cancel_nested
 from .context import Started
@@ -70,7 +71,7 @@ def start_delete(
     :param breakpoints_hold: whether breakpoints stop the deletion.
     """
     stack = stacks.lock(conn, scope.stack_id)
-    if stack.action == "DELETE" and stack.status != Status.FAILED:
+    if not allows(stack.state, "DELETE"):
         return None
     deleting = begin(conn, stack, scope, action="DELETE", deadline_at=scope.now + timeout)
     for traversal in (stack.traversal, *snapshots.take_over(conn, stack.id, scope.traversal)):

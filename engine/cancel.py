@@ -12,7 +12,8 @@ from ..db.rows import ReadyTasks, Stack
 from ..db.schema import tables
 from ..db.stacks import DueStack, LateStack
 from ..db.states import FINAL, INDEPENDENT, Status, TaskState
-from ..db.work import cancel, due_tasks, endings, transitions
+from ..db.work import cancel, due_tasks, endings, stack_transitions, transitions
+from ..db.work.stack_transitions import Failure
 from .context import Hints, announce
 
 
@@ -132,7 +133,8 @@ def _fail(
     for stack in late:
         cancel.cancel_unstarted(conn, stack.id, stack.traversal, now=now)
     ids = [stack.id for stack in late]
-    stacks.fail_locked(conn, ids, reason, now, rollback=rollback)
+    current = {stack.id: stack.traversal for stack in late}
+    stack_transitions.fail(conn, current, Failure(reason, rolled_back=rollback), now)
     _end_snapshots(conn, late, reason)
     traversals.close(conn, ids, now=now)
     endings.record_stack_events(conn, late, Status.FAILED, reason, by=by, now=now)

@@ -90,7 +90,7 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
     stack = stacks.lock(conn, change.stack.id)
     if stack.traversal != change.stack.traversal:
         return None
-    check_updatable(stack)
+    check_updatable(stack, change.action)
     scope = replace(scope, breakpoints=_breakpoints(stack, change))
     goal = _goal(conn, stack, change, scope.now)
     # A rollback to nothing has no environment of its own: whoever watches the stack sees its end.

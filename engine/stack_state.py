@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ..db.rows import Stack
+from ..db.stack_states import GOALS, allows
 from ..db.states import Status, TaskKind
 from .errors import NotUpdatable
 
@@ -12,8 +13,6 @@ ALLOWED: Mapping[TaskKind, str] = {
     TaskKind.CHECK: "a stack is checked when no other action is in progress",
     TaskKind.SNAPSHOT: "a snapshot is taken when no other action is in progress",
 }
-GOALS = ("CREATE", "UPDATE", "ROLLBACK", "ADOPT", "RESTORE")
-"""Actions that bring a stack to a goal; the others leave it as it is."""
 
 
 def check_action(stack: Stack, kind: TaskKind) -> None:
@@ -21,13 +20,10 @@ def check_action(stack: Stack, kind: TaskKind) -> None:
 
     :raises NotUpdatable: another action is in progress, or the stack is not in a state for this one.
     """
-    action = kind.upper()
-    suspended = stack.action == "SUSPEND" or (stack.action == "RESUME" and stack.status == Status.FAILED)
-    wrong = stack.status == Status.IN_PROGRESS or stack.action == "DELETE"
-    if wrong or (kind == TaskKind.RESUME) != suspended:
+    if not allows(stack.state, kind.upper()):
+        action = kind.upper()
         raise NotUpdatable(
-            f"{action} of stack {stack.name} in the state {stack.action}_{stack.status} is not supported: "
-            f"{ALLOWED[kind]}"
+            f"{action} of stack {stack.name} in the state {stack.state} is not supported: {ALLOWED[kind]}"
         )
 
 
@@ -37,15 +33,20 @@ def is_in_effect(stack: Stack, kind: TaskKind) -> bool:
     return idempotent and (stack.action, stack.status) == (kind.upper(), Status.COMPLETE)
 
 
-def check_updatable(stack: Stack) -> None:
-    """Check that the stack is in a state for an update.
+def check_updatable(stack: Stack, action: str = "UPDATE") -> None:
+    """Check that the stack is in a state for a new goal.
 
-    :raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended.
+    :param action: UPDATE, ROLLBACK or RESTORE.
+    :raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended; or the action has ended
+        that was to be rolled back.
     """
+    if allows(stack.state, action):
+        return
     if stack.action == "DELETE":
         raise NotUpdatable(f"Updating a stack when it is deleting is not supported: stack {stack.name}")
     if stack.action == "SUSPEND":
         raise NotUpdatable("Updating a stack when it is suspended is not supported: resume it first")
+    raise NotUpdatable(f"{action} of stack {stack.name} in the state {stack.state} is not supported")
 
 
 def kept_goal(stack: Stack) -> Mapping[str, object] | None:

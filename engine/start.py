@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, snapshots, stacks, traversals
+from ..db import content, resources, snapshots, traversals
 from ..db.ids import ResourceId, TaskId
 from ..db.rows import Stack, Task
 from ..db.states import Status, TaskKind, TaskState
-from ..db.work import breakpoints, cancel, countdown, endings, tasks
+from ..db.work import breakpoints, cancel, countdown, endings, stack_transitions, tasks
 from .context import Started
 from .planning.plan import Plan, PlannedBreakpoints, TraversalScope, tasks_by_resource
 
@@ -91,11 +91,11 @@ def begin(
     if stack.remaining is not None:  # With those of the stacks around it.
         countdown.resume_deadline(conn, stack.id, stack.traversal, now=scope.now)
     columns = {"reason": f"Stack {action} started", **columns}
-    columns |= {"action": action, "deadline_at": deadline_at}
-    begun = stacks.begin(conn, stack, scope.traversal, **columns)
+    columns["deadline_at"] = deadline_at
+    begun = stack_transitions.begin(conn, stack, scope.traversal, action=action, **columns)
     assert begun, "the row is locked"
     recorded = action == "ROLLBACK" and (stack.action, stack.status) == (action, Status.IN_PROGRESS)
-    stack = replace(stack, status=Status.IN_PROGRESS, traversal=scope.traversal, **columns)
+    stack = replace(stack, action=action, status=Status.IN_PROGRESS, traversal=scope.traversal, **columns)
     if not recorded:  # endings.begin_rollbacks records the event of a rollback.
         endings.record_stack_events(conn, [stack], Status.IN_PROGRESS, stack.reason, by=None, now=scope.now)
     return stack

@@ -7,6 +7,7 @@ from sqlalchemy.engine import Connection
 from ..db import resources, snapshots, stacks
 from ..db.ids import SnapshotId
 from ..db.rows import Resource, Stack
+from ..db.stack_states import Actor, allows, may_end
 from ..db.states import Status
 from . import cancel as ending
 from .change import Change, commit_update
@@ -21,8 +22,6 @@ from .tree_budget import TreeBudget
 
 TRIES = 20
 CANCELLED = "User cancelled operation"
-UNCANCELLED = ("DELETE",)
-ROLLED_BACK = ("CREATE", "UPDATE")
 
 
 class Updates:
@@ -92,10 +91,10 @@ class Updates:
         :raises NotUpdatable: the stack does nothing that could be cancelled.
         :raises Changing: another request has changed the stack meanwhile.
         """
-        state = f"{stack.action}_{stack.status}"
-        if stack.status != Status.IN_PROGRESS or stack.action in UNCANCELLED:
+        state = stack.state
+        if not may_end(state, Actor.USER):
             raise NotUpdatable(f"Cancelling update when stack is {state} is not supported.")
-        if rollback and stack.action not in ROLLED_BACK:
+        if rollback and not allows(state, "ROLLBACK", Actor.USER):
             raise NotUpdatable(
                 f"Cancelling update when stack is {state} is not supported: {stack.action} cannot be rolled "
                 "back; cancel it without rollback"

@@ -10,11 +10,12 @@ from sqlalchemy.engine import Connection
 from .. import bulk, credentials, event_sinks, events, notifications, snapshots, stacks, traversals
 from ..bulk import Writes
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber
-from ..rows import Event, FailureCause, ReadyTasks, Stack, Task, Traversal
+from ..rows import Event, ReadyTasks, Stack, Task, Traversal
 from ..schema import tables
 from ..stacks import LateStack
 from ..states import Standing, Status, TraversalState
-from . import countdown
+from . import countdown, stack_transitions
+from .stack_transitions import Failure
 
 ROLLBACK_STARTED = "Stack ROLLBACK started"
 PLANNED_WITHIN = 3600.0
@@ -32,19 +33,6 @@ class Ended:
     stacks: Mapping[StackId, Status] = field(default_factory=dict)
     woken: ReadyTasks = field(default_factory=ReadyTasks)
     traversals: Set[TraversalId] = frozenset()
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The reason why a stack's action fails.
-
-    :ivar cause: the cause that the reason names; None: no resource is the cause.
-    :ivar rolled_back: whether the stack is rolled back, if its options request that.
-    """
-
-    reason: str
-    cause: FailureCause | None = None
-    rolled_back: bool = True
 
 
 def finish(
@@ -204,23 +192,23 @@ def _store_ends(
 ) -> None:
     """Store the final statuses; stacks that end in the same way share a statement."""
     deleted: list[Stack] = []
-    alike: dict[tuple[Status, str], dict[StackId, TraversalId]] = {}
+    complete: dict[str, dict[StackId, TraversalId]] = {}
+    failed: dict[Failure, dict[StackId, TraversalId]] = {}
     for end in ends:
         action = rows[end.stack_id].action
-        if end.failure is None and action == "DELETE":
+        if end.failure is not None:
+            failed.setdefault(end.failure, {})[end.stack_id] = end.traversal
+        elif action == "DELETE":
             deleted.append(rows[end.stack_id])
         else:
-            alike.setdefault((end.status, end.reason(action)), {})[end.stack_id] = end.traversal
+            complete.setdefault(end.reason(action), {})[end.stack_id] = end.traversal
     if deleted:
-        stacks.mark_deleted(conn, deleted, now)
+        stack_transitions.complete_deletions(conn, deleted, now)
         credentials.release(conn, [stack.id for stack in deleted], now)
-    for (status, reason), current in sorted(alike.items()):
-        stacks.finish(conn, current, status, reason, now)
-    for end in ends:
-        if end.failure is not None and end.failure.cause is not None:
-            stacks.store_cause(conn, end.stack_id, end.failure.cause)
-        if end.failure is not None and not end.failure.rolled_back:
-            stacks.skip_rollback(conn, end.stack_id)
+    for reason, current in sorted(complete.items()):
+        stack_transitions.complete(conn, current, reason, now)
+    for failure, current in failed.items():
+        stack_transitions.fail(conn, current, failure, now)
 
 
 def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: float) -> None:
@@ -236,14 +224,9 @@ def begin_rollbacks(conn: Connection, stack_ids: Sequence[StackId], *, now: floa
     rows = conn.execute(query.where(waiting).order_by(s.c.id)).all()
     for stack_id, name, traversal, cause, has_sinks in rows:
         reason = f"{ROLLBACK_STARTED}: {cause}"
-        columns = {
-            "traversal": str(uuid.uuid4()),
-            "action": "ROLLBACK",
-            "status": Status.IN_PROGRESS,
-            "reason": reason,
-            "deadline_at": now + PLANNED_WITHIN,
-        }
-        conn.execute(sa.update(s).where(s.c.id == stack_id).values(**columns))
+        stack_transitions.begin_rollback(
+            conn, StackId(stack_id), TraversalId(str(uuid.uuid4())), reason, deadline_at=now + PLANNED_WITHIN
+        )
         state = "ROLLBACK", Status.IN_PROGRESS
         late = LateStack(StackId(stack_id), name, TraversalId(traversal), *state, has_sinks)
         begun.append(stack_event(late, Status.IN_PROGRESS, reason, by=None, now=now))

@@ -23,6 +23,7 @@ from stoker.api import policy
 from stoker.cli.config import about, options
 from stoker.cli.programs import manage
 from stoker.conductor.worker import claimed
+from stoker.db import stack_states
 from stoker.db.notifications import EventKind
 from stoker.db.schema import tables
 from stoker.db.work import transitions
@@ -106,10 +107,19 @@ def test_every_file_that_a_page_names_exists() -> None:
 
 
 def test_the_glossary_has_the_word_of_each_transition() -> None:
-    table = (DOC / "glossary.md").read_text().partition("db/work/transitions.py`:\n")[2].partition("\n## ")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[3:] if line]
+    table = (DOC / "glossary.md").read_text().partition("| Word | From | To |\n")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
     words = {word: (frozenset(sources.split(", ")), target) for word, sources, target in rows}
     assert words == {move.word: (frozenset(move.sources), move.target) for move in transitions.ALL}
+
+
+def test_the_glossary_has_the_word_of_each_transition_of_a_stack() -> None:
+    table = (
+        (DOC / "glossary.md").read_text().partition("| Word | Who | From | To |\n")[2].partition("\n\n")[0]
+    )
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
+    actors = {word: set(row[1].split(", ")) for row in rows for word in row[0].split(", ")}
+    assert actors == {move.word: set(move.actors) for move in stack_states.TRANSITIONS}
 
 
 def test_the_architecture_has_the_states_of_a_claimed_task() -> None:

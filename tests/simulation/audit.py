@@ -19,6 +19,7 @@ from sqlalchemy.engine import Connection
 from stoker.db.engine import Database
 from stoker.db.ids import TaskId
 from stoker.db.rows import Outcome
+from stoker.db.stack_states import ARROWS, Actor
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
 from stoker.db.work import commit
 from stoker.db.work.claim import Claimant
@@ -52,6 +53,11 @@ def _sql(states: typing.Iterable[TaskState]) -> str:
 
 _ALLOWED = " OR ".join(
     f"(OLD.state = '{old}' AND NEW.state IN ({_sql([*new, old])}))" for old, new in TRANSITIONS.items()
+)
+_STACKS = ", ".join(
+    f"('{source or ''}', '{target}')"
+    for (source, target), actors in ARROWS.items()
+    if actors != {Actor.OPERATOR}
 )
 TRIGGERS = f"""
 CREATE TABLE violation (text TEXT);
@@ -113,6 +119,19 @@ END;
 CREATE TRIGGER moved AFTER UPDATE OF state ON task
 WHEN NOT ({_ALLOWED}) BEGIN
     INSERT INTO violation VALUES ('I2: task ' || NEW.id || ' went from ' || OLD.state || ' to ' || NEW.state);
+END;
+CREATE TRIGGER stack_moved AFTER UPDATE OF action, status ON stack
+WHEN (OLD.action || '_' || OLD.status, NEW.action || '_' || NEW.status) NOT IN (VALUES {_STACKS}) BEGIN
+    INSERT INTO violation VALUES (
+        'S1: stack ' || NEW.name || ' went from ' || OLD.action || '_' || OLD.status || ' to ' || NEW.action
+        || '_' || NEW.status
+    );
+END;
+CREATE TRIGGER stack_stored AFTER INSERT ON stack
+WHEN ('', NEW.action || '_' || NEW.status) NOT IN (VALUES {_STACKS}) BEGIN
+    INSERT INTO violation VALUES (
+        'S1: stack ' || NEW.name || ' began as ' || NEW.action || '_' || NEW.status
+    );
 END;
 CREATE TRIGGER repeated AFTER UPDATE OF state ON task
 WHEN OLD.state IN ({_sql(FINAL)}) BEGIN

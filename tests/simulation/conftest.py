@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.owned_statements import EXCEPTIONS, StatementWatch
+from harness.state_writers import StateWatch
 from simulation.coverage import Pair
 from simulation.repeatable import repeatable
 
@@ -37,6 +38,21 @@ def reaches_things_through_their_owners(statements: StatementWatch) -> Iterator[
     statements.offences.clear()
     yield
     assert sorted(statements.offences) == []
+
+
+@pytest.fixture(scope="session")
+def written_states() -> Iterator[StateWatch]:
+    """All updates of states in this process are watched."""
+    with StateWatch() as watch:
+        yield watch
+
+
+@pytest.fixture(autouse=True)
+def states_are_written_by_the_tables(written_states: StateWatch) -> Iterator[None]:
+    """Fail a test in which another module than that of the transitions has written a state."""
+    written_states.offences.clear()
+    yield
+    assert sorted(written_states.offences) == []
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from stoker.db.ids import TaskId
 from stoker.db.rows import Outcome, Task
 from stoker.db.schema import tables
 from stoker.db.states import TaskState
-from stoker.db.work import commit, countdown
+from stoker.db.work import commit, countdown, stack_transitions
 from stoker.db.work.claim import Claimant
 from stoker.engine import actions
 from stoker.engine.planning import plan as planning
@@ -202,3 +202,11 @@ def test_a_conductor_that_rests_although_a_deadline_is_near(
 ) -> None:
     monkeypatch.setattr(Lookout, "_first_moment", lambda lookout: math.inf)
     found_by(tmp_path, "I5: a timeout is", "I4")
+
+
+def test_an_action_that_begins_while_another_is_in_progress(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "check_action", lambda stack, kind: None)
+    monkeypatch.setattr(stack_transitions, "check_arrow", lambda source, target: None)
+    found_by(tmp_path, "S1")

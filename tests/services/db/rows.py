@@ -5,7 +5,7 @@ import typing
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import sqlalchemy as sa
@@ -17,7 +17,7 @@ from stoker.db.ids import ContentId, MemberId, ResourceId, StackId, TaskId, Trav
 from stoker.db.rows import Outcome, Resource, Snapshot, Stack, Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind, TaskState
-from stoker.db.work import tasks
+from stoker.db.work import stack_transitions, tasks
 from stoker.db.work.claim import Claim, Claimant, Claimed, claim
 from stoker.db.work.commit import Exchange, exchange
 
@@ -56,6 +56,13 @@ def a_stack(**fields: typing.Any) -> Stack:
         "created_at": NOW,
     }
     return Stack(**{**plain, **fields})
+
+
+def delete_stack(conn: sa.Connection, stack: Stack, now: float) -> None:
+    """Begin the deletion of a stack, and end it."""
+    deleting = replace(stack, action="DELETE", traversal=new_id())
+    assert stack_transitions.begin(conn, stack, deleting.traversal, action="DELETE")
+    assert stack_transitions.complete_deletions(conn, [deleting], now)
 
 
 def a_snapshot(stack: Stack, **fields: typing.Any) -> Snapshot:

@@ -10,6 +10,7 @@ from stoker.db.errors import NotFound, ShardCountMismatch
 from stoker.db.ids import ContentId
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
+from stoker.db.work import stack_transitions
 
 OLD = NOW + content.KEEP_UNUSED + 1
 
@@ -82,7 +83,9 @@ def test_contents_are_removed_when_no_stack_uses_them_any_more(database: Databas
 
     def change(**columns: object) -> None:
         current = database.read(lambda conn: stacks.get(conn, stack.id))
-        assert database.write(lambda conn: stacks.begin(conn, current, new_id(), **columns))
+        assert database.write(
+            lambda conn: stack_transitions.begin(conn, current, new_id(), action="UPDATE", **columns)
+        )
 
     store(database, stack, other_stack)
     assert sweep(database) == 3
@@ -91,7 +94,7 @@ def test_contents_are_removed_when_no_stack_uses_them_any_more(database: Databas
     change(**dict(zip(COLUMNS, new, strict=True)), previous=dict(zip(PARTS, old, strict=True)))
     database.write(lambda conn: stacks.purge(conn, [other_stack.id]))
     assert sweep(database) == 0, "the stack may have to go back to its last complete goal"
-    change(action="CHECK")
+    change(reason="nothing of the goal")
     assert sweep(database) == 0
     change(previous=None)
     assert sweep(database) == 3

@@ -32,6 +32,7 @@ from stoker.db.work import (
     endings,
     member_claims,
     orphans,
+    stack_transitions,
     tasks,
 )
 from stoker.db.work.breakpoint_rules import BreakpointHit
@@ -83,7 +84,7 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "wake without a step": lambda conn: orphans.without_step(conn, [(TaskId(3), 1), (TaskId(4), 1)], now=NOW),
     "claim": lambda conn: claim_now(conn, [TaskId(4)]),
     "end of a stack": lambda conn: endings.end_stacks(
-        conn, [endings.StackEnd(STACK, TRAVERSAL, endings.Failure("why"))], by=None, now=NOW
+        conn, [endings.StackEnd(STACK, TRAVERSAL, stack_transitions.Failure("why"))], by=None, now=NOW
     ),
     "supersede": lambda conn: cancel.cancel_unstarted(conn, STACK, TRAVERSAL, now=NOW),
     "running of a stack": lambda conn: tasks.running_of_stack(conn, STACK),

@@ -7,6 +7,7 @@ from services.db.rows import (
     a_resource,
     a_snapshot,
     a_stack,
+    delete_stack,
     new_id,
     on,
     raised,
@@ -24,7 +25,8 @@ from stoker.db.queries import stack_list
 from stoker.db.rows import Event, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
-from stoker.db.work import tasks
+from stoker.db.work import stack_transitions, tasks
+from stoker.db.work.stack_transitions import Failure
 
 
 @on(*SERVERS)
@@ -45,10 +47,10 @@ def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(data
     store(database, a_stack(name="Web"))
     nested = a_stack(name="web", live_name=None, parent_id=first.id, root_id=first.id, depth=1)
     store(database, nested, a_stack(name="web", live_name=None))
-    assert database.write(lambda conn: stacks.mark_deleted(conn, [nested], NOW + 9))
+    database.write(lambda conn: delete_stack(conn, nested, NOW + 9))
     with pytest.raises(NameTaken):
         store(database, a_stack(name="web"))
-    assert database.write(lambda conn: stacks.mark_deleted(conn, [first], NOW + 9))
+    database.write(lambda conn: delete_stack(conn, first, NOW + 9))
     with pytest.raises(NotFound, match=r"The Stack \(web\) could not be found"):
         database.read(lambda conn: stack_list.find_by_name(conn, "tenant", "web"))
     deleted = stack_of(database, first.id)
@@ -104,7 +106,7 @@ def test_only_one_of_many_that_saw_the_same_traversal_begins_the_next(database: 
 
     def begin() -> bool:
         return database.write(
-            lambda conn: stacks.begin(conn, stack, new_id(), action="UPDATE", deadline_at=NOW)
+            lambda conn: stack_transitions.begin(conn, stack, new_id(), action="UPDATE", deadline_at=NOW)
         )
 
     results = together(*(begin for _ in range(5)))
@@ -117,17 +119,17 @@ def test_only_the_current_traversal_ends_and_only_once(database: Database) -> No
 
     def end(traversal: TraversalId) -> int:
         return database.write(
-            lambda conn: stacks.finish(conn, {stack.id: traversal}, Status.FAILED, "why", NOW + 1)
+            lambda conn: stack_transitions.fail(conn, {stack.id: traversal}, Failure("why"), NOW + 1)
         )
 
     assert not end(new_id())
     assert end(stack.traversal)
     assert not end(stack.traversal)
-    assert not database.write(lambda conn: stacks.mark_deleted(conn, [stack], NOW))
+    assert not database.write(lambda conn: stack_transitions.complete_deletions(conn, [stack], NOW))
     stored = stack_of(database, stack.id)
     assert (stored.status, stored.reason, stored.deadline_at) == (Status.FAILED, "why", None)
     assert stored.updated_at is None, "a stack that was only created has no updated_time"
-    database.write(lambda conn: stacks.begin(conn, stack, stack.traversal, action="UPDATE"))
+    database.write(lambda conn: stack_transitions.begin(conn, stored, stack.traversal, action="UPDATE"))
     assert end(stack.traversal)
     assert stack_of(database, stack.id).updated_at == NOW + 1
 
@@ -189,7 +191,7 @@ def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(data
             "properties": {},
         }
         database.write(lambda conn: conn.execute(sa.insert(tables.drift_resource), [difference]))  # noqa: B023
-    database.write(lambda conn: stacks.mark_deleted(conn, [purged.stack], NOW))
+    database.write(lambda conn: delete_stack(conn, purged.stack, NOW))
     assert database.read(lambda conn: stacks.deleted_before(conn, NOW, limit=9)) == []
     old = database.read(lambda conn: stacks.deleted_before(conn, NOW + 1, limit=9))
     assert [(stack.id, stack.shard) for stack in old] == [(purged.stack.id, purged.stack.shard)]

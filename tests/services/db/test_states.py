@@ -7,13 +7,20 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, A, Graph, claim_now, new_id, set_task, step, store_graph, task
-from stoker.db import stacks
 from stoker.db.engine import Database
 from stoker.db.ids import WaitsOn
 from stoker.db.rows import Outcome, Task
 from stoker.db.schema import tables
 from stoker.db.states import FINAL, TRANSITIONS, UNSTARTED, TaskState
-from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks, member_claims, transitions
+from stoker.db.work import (
+    breakpoints,
+    cancel,
+    clear_breakpoints,
+    due_tasks,
+    member_claims,
+    stack_transitions,
+    transitions,
+)
 from stoker.db.work.countdown import FinishedTask
 from stoker.db.work.due_tasks import DueTask
 
@@ -49,7 +56,7 @@ def waiting(database: Database, graph: Graph) -> list[Task]:
 
 def supersede(database: Database, graph: Graph) -> None:
     def begin_next(conn: sa.Connection) -> None:
-        stacks.begin(conn, graph.stack, new_id())
+        stack_transitions.begin(conn, graph.stack, new_id(), action="UPDATE")
         cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW)
 
     database.write(begin_next)
@@ -61,7 +68,7 @@ def release(database: Database, graph: Graph) -> None:
 
 def release_superseded(database: Database, graph: Graph) -> None:
     stack = replace(graph.stack, traversal=graph.traversal)
-    database.write(lambda conn: stacks.begin(conn, stack, new_id()))
+    database.write(lambda conn: stack_transitions.begin(conn, stack, new_id(), action="UPDATE"))
     release(database, graph)
 
 

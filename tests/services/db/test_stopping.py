@@ -34,7 +34,7 @@ from stoker.db.rows import Task
 from stoker.db.schema import tables
 from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskKind, TaskState, TraversalState
-from stoker.db.work import commit, due_tasks, endings, member_claims, tasks
+from stoker.db.work import commit, due_tasks, endings, member_claims, stack_transitions, tasks
 from stoker.db.work.cancel import cancel_unstarted
 from stoker.db.work.claim import Claim
 from stoker.engine import cancel
@@ -45,7 +45,7 @@ STOPPED = {TaskState.CANCELLED, TaskState.FAILED}
 def supersede(conn: sa.Connection, graph: Graph) -> list[Task]:
     """Stop it as the start of a new traversal does, and return the tasks that still run."""
     stack = stacks.lock(conn, graph.stack.id)
-    assert stacks.begin(conn, stack, new_id(), action="DELETE")
+    assert stack_transitions.begin(conn, stack, new_id(), action="DELETE")
     cancel_unstarted(conn, stack.id, stack.traversal, now=NOW)
     return tasks.running_of_stack(conn, stack.id)
 
@@ -163,7 +163,8 @@ def test_a_task_put_back_after_the_stack_timed_out_is_cancelled(
 
 
 def set_deadline(conn: sa.Connection, graph: Graph) -> None:
-    assert stacks.begin(conn, graph.stack, graph.traversal, deadline_at=NOW)
+    s = tables.stack
+    conn.execute(sa.update(s).where(s.c.id == graph.stack.id).values(deadline_at=NOW))
 
 
 def test_a_stack_timeout_fires_once_with_many_conductors_trying(database: Database) -> None:
@@ -182,7 +183,7 @@ def test_a_stack_that_has_ended_does_not_end_again(database: Database) -> None:
     graph = store_graph(database, {"run": []})
 
     def end(conn: sa.Connection) -> endings.Ended:
-        ending = endings.StackEnd(graph.stack.id, graph.traversal, endings.Failure("why"))
+        ending = endings.StackEnd(graph.stack.id, graph.traversal, stack_transitions.Failure("why"))
         return endings.end_stacks(conn, [ending], by=None, now=NOW)
 
     assert database.write(end) == endings.Ended({graph.stack.id: Status.FAILED}, traversals={graph.traversal})

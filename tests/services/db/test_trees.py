@@ -4,7 +4,7 @@ import threading
 import typing
 
 import sqlalchemy as sa
-from services.db.rows import a_resource, a_stack, on, raised, together
+from services.db.rows import a_resource, a_stack, delete_stack, on, raised, together
 from services.db.servers import SERVERS
 from stoker.db import resources, stacks, statements, trees
 from stoker.db.engine import Database
@@ -68,7 +68,7 @@ def test_what_is_deleted_replaced_or_orphaned_does_not_count(database: Database)
         nested(conn, root, 12, 30, replaced_by=ResourceId(5))
         stacks.insert(conn, a_stack(root_id=root.id, parent_id=root.id, live_name=None, own_resources=400))
         gone = nested(conn, root, 13, 5000)
-        stacks.mark_deleted(conn, [gone], 9.0)
+        delete_stack(conn, gone, 9.0)
         stacks.insert(conn, a_stack(name="other", own_resources=60000))
 
     database.write(store)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import NOW, a_snapshot, a_stack, new_id, on, together
+from services.db.rows import NOW, a_snapshot, a_stack, delete_stack, new_id, on, together
 from services.db.servers import SERVERS
 from stoker.cli.commands.recount import projects as all_projects
 from stoker.db import projects, snapshots, software, stacks, trees, usage
@@ -15,6 +15,7 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.software import StoredConfig, StoredDeployment
 from stoker.db.trees import TreeSize
+from stoker.db.work import stack_transitions
 
 PROJECT = "tenant"
 Json = typing.Any
@@ -54,16 +55,20 @@ CHANGES: dict[str, tuple[Callable[[sa.Connection], object], dict[str, int]]] = {
         {},
     ),
     "an update": (
-        lambda conn: stacks.begin(conn, FIRST, new_id(), tree_resources=1, goal_size=40),
+        lambda conn: stack_transitions.begin(
+            conn, FIRST, new_id(), action="UPDATE", tree_resources=1, goal_size=40
+        ),
         {"resources": 3, "goal_bytes": 40},
     ),
     "an update that comes too late": (
-        lambda conn: stacks.begin(conn, a_stack(id=FIRST.id), new_id(), tree_resources=1),
+        lambda conn: stack_transitions.begin(
+            conn, a_stack(id=FIRST.id), new_id(), action="UPDATE", tree_resources=1
+        ),
         {},
     ),
     "a tree's growth": (lambda conn: grow(conn, FIRST), {"resources": 9}),
     "a deletion": (
-        lambda conn: stacks.mark_deleted(conn, [FIRST], NOW),
+        lambda conn: delete_stack(conn, FIRST, NOW),
         {"stacks": 0, "resources": 0, "goal_bytes": 0},
     ),
     "a snapshot": (
