@@ -16,6 +16,7 @@ class Feature:
     :ivar name: name of its folder.
     :ivar routes: its `Routes` of the API.
     :ivar columns: a function that reads its fields in lists of stacks, as `ReadColumns`.
+    :ivar metrics: its metrics, each a `Metric`.
     :ivar settings: below `cli/config`, a function that returns its settings of the configuration's options;
         nothing outside of `cli/` reads them.
     :ivar duties: a function from its settings and the `DutyServices` of a conductor to its duties, each a
@@ -26,6 +27,7 @@ class Feature:
     name: str
     routes: str = ""
     columns: str = ""
+    metrics: str = ""
     settings: str = ""
     duties: str = ""
     commands: Mapping[str, str] = field(default_factory=dict)

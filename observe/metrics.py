@@ -1,9 +1,9 @@
-"""Every metric of the API and of the conductors, as data.
+"""The kernel's metrics of the API and of the conductors, as data; a feature has its own.
 
 The table in the documentation and the samples that exist from the start are generated from it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 API = "stoker-api"
@@ -41,12 +41,13 @@ class Metric:
     bounds: tuple[float, ...] = ()
 
 
-def _each(*values: str) -> tuple[tuple[str, ...], ...]:
+def each(*values: str) -> tuple[tuple[str, ...], ...]:
+    """Return the initial values of a metric with one label."""
     return tuple((value,) for value in values)
 
 
 BOTH = (API, CONDUCTOR)
-METHODS = _each("run_tasks", "cancel", "stop_tasks", "look_now", "activity")
+METHODS = each("run_tasks", "cancel", "stop_tasks", "look_now", "activity")
 
 HINTS_SENT = Metric(
     "stoker_hints_sent_total",
@@ -110,31 +111,12 @@ BUILD = Metric(
 )
 
 TASK_STATES = ("waiting", "ready", "running", "parked", "held", "done", "failed", "cancelled", "skipped")
-DRIFT_OBSERVED = Metric(
-    "stoker_drift_observed_total",
-    COUNTER,
-    "Resources compared with the cloud, by outcome; unknown: a service did not answer.",
-    labels=("outcome",),
-    initial=_each("in_sync", "changed", "gone", "unknown"),
-)
-DRIFT_LISTS = Metric(
-    "stoker_drift_requests_total",
-    COUNTER,
-    "Lists, and single things, that were read to observe drift, by service.",
-    labels=("service",),
-)
-DRIFT_HEALED = Metric(
-    "stoker_drift_healings_total", COUNTER, "Updates that began because a stack had drifted."
-)
-DRIFT_SECONDS = Metric(
-    "stoker_drift_seconds", HISTOGRAM, "Seconds that the observation of a project took.", bounds=LONG
-)
 TASKS = Metric(
     "stoker_tasks",
     GAUGE,
     "Tasks of this conductor's shards by state, as last counted; held ones wait at breakpoints.",
     labels=("state",),
-    initial=_each(*TASK_STATES),
+    initial=each(*TASK_STATES),
 )
 TASKS_IN_HAND = Metric(
     "stoker_tasks_in_hand", GAUGE, "Tasks that this conductor has claimed and has not finished."
@@ -160,7 +142,7 @@ DUE_LAG = Metric(
     HISTOGRAM,
     "From when a task (by its state), or a stack's deadline, was due until a duty dealt with it.",
     labels=("what",),
-    initial=_each("ready", "running", "parked", "held", "stack"),
+    initial=each("ready", "running", "parked", "held", "stack"),
     bounds=LONG,
 )
 CLAIM_WAIT = Metric(
@@ -199,7 +181,7 @@ TIMEOUTS = Metric(
     COUNTER,
     "Timeouts of stacks' actions and of resources' actions.",
     labels=("what",),
-    initial=_each("stack", "resource"),
+    initial=each("stack", "resource"),
 )
 TAKEOVERS = Metric("stoker_takeovers_total", COUNTER, "Tasks of dead conductors that others took over.")
 TAKEN_AWAY = Metric(
@@ -213,7 +195,7 @@ CANCELS_ANSWERED = Metric(
     COUNTER,
     "Answers to cancel requests: stopped, given_up (the thread is detached), or not_held (no such task).",
     labels=("how",),
-    initial=_each("stopped", "given_up", "not_held"),
+    initial=each("stopped", "given_up", "not_held"),
 )
 
 DATABASE_RETRIES = Metric(
@@ -256,7 +238,7 @@ METRICS: Sequence[Metric] = tuple(
         (metric for metric in dict(globals()).values() if isinstance(metric, Metric)), key=lambda m: m.name
     )
 )
-"""All of them, by name."""
+"""The kernel's, by name."""
 
 
 @dataclass(frozen=True)
@@ -266,8 +248,3 @@ class Sample:
     metric: Metric
     value: float
     labels: tuple[str, ...] = ()
-
-
-def of_program(program: str) -> Iterable[Metric]:
-    """Return the metrics that a program has."""
-    return (metric for metric in METRICS if program in metric.programs)

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, values
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from .metrics import COUNTER, GAUGE, HISTOGRAM, Metric, Sample, of_program
+from .metrics import COUNTER, GAUGE, HISTOGRAM, METRICS, Metric, Sample
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 Gauges = Callable[[], Iterable[Sample]]
@@ -36,6 +36,7 @@ class Prometheus:
     """Implements Recorder.
 
     :param program: the name of the program, as in metrics.py.
+    :param metrics: those that some program has.
     :param gauges: called at each scrape, in the thread of the server that answers; must not block.
     :param environment: of the process.
     :raises OSError: the directory that the processes are to share cannot be written.
@@ -45,10 +46,11 @@ class Prometheus:
         self,
         program: str,
         *,
+        metrics: Iterable[Metric] = METRICS,
         gauges: Gauges = lambda: (),
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        self._metrics = list(of_program(program))
+        self._metrics = [metric for metric in metrics if program in metric.programs]
         self._gauges: list[Gauges] = [gauges]
         self._shared = environment.get(SHARED)
         if self._shared is not None:

@@ -4,22 +4,30 @@ import contextlib
 import os
 import tempfile
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from oslo_config import cfg
 
 from ...conductor.monitor import Monitor
+from ...features.registry import Feature, load
 from ...observe import metrics
-from ...observe.metrics import CONTENT_TYPE, Sample
+from ...observe.metrics import CONTENT_TYPE, Metric, Sample
 from ...observe.prometheus import SHARED, Prometheus, share
 from ...observe.recorder import SILENT, Recorder
 from ..config.errors import WrongConfiguration
 from ..daemon.version import VERSION
+from ..features import FEATURES
 from ..http.server import HttpServer
 
 SCRAPES = 2
 """Requests to a conductor answered at the same time: Prometheus and a load balancer are two."""
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
+
+
+def metrics_of(features: Iterable[Feature]) -> list[Metric]:
+    """Return the metrics of the kernel and of some features, by name."""
+    of_features = [metric for feature in features if feature.metrics for metric in load(feature.metrics)]
+    return sorted([*metrics.METRICS, *of_features], key=lambda metric: metric.name)
 
 
 def make_recorder(program: str) -> Prometheus:
@@ -28,7 +36,11 @@ def make_recorder(program: str) -> Prometheus:
     :raises WrongConfiguration: the directory that several processes share cannot be used.
     """
     try:
-        return Prometheus(program, gauges=lambda: [Sample(metrics.BUILD, 1, (VERSION, program))])
+        return Prometheus(
+            program,
+            metrics=metrics_of(FEATURES),
+            gauges=lambda: [Sample(metrics.BUILD, 1, (VERSION, program))],
+        )
     except OSError as error:
         raise WrongConfiguration(str(error)) from error
 

@@ -18,9 +18,10 @@ from directives import Generated, heading, table
 from sphinx.application import Sphinx
 from stoker.api.openapi import describe
 from stoker.cli.config.heat_options import OF_LIBRARIES, OPTIONS
+from stoker.cli.features import FEATURES
 from stoker.cli.programs import manage
+from stoker.cli.wiring.metrics import metrics_of
 from stoker.cli.wiring.routes import ROUTES
-from stoker.observe.metrics import METRICS
 
 Json = typing.Any
 NOTES = pathlib.Path(__file__).parents[2] / "releasenotes" / "notes"
@@ -52,7 +53,7 @@ class Metrics(Generated):
                 ", ".join(metric.programs),
                 metric.help,
             )
-            for metric in METRICS
+            for metric in metrics_of(FEATURES)
         ]
         yield from table(("Name", "Kind", "Labels", "Of", "Meaning"), rows, "30 10 15 15 40")
 

@@ -7,6 +7,7 @@ DRIFT = Feature(
     routes="features.drift.handlers:ROUTES",
     columns="features.drift.handlers:columns",
     duties="features.drift.duty:make_duties",
+    metrics="features.drift.metrics:METRICS",
     commands={"reconcile": "reconcile:Reconcile"},
     settings="drift_options:drift_settings",
 )

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...db.ids import ResourceId, StackId
-from ...observe import metrics
 from ...resources.contract.context import Collection, StepContext
 from ...resources.contract.views import ResourceView
 from ...resources.errors import PermanentError, RetryableError, StepError
 from ...resources.plugin import ResourceType
 from ...shapes import JsonMap
+from . import metrics
 from .context import DriftServices, observation_context
 from .rows import QuietStack
 
@@ -93,7 +93,7 @@ class ProjectLists:
 
     def _read(self, collection: Collection, stack: QuietStack, outcome: _ListedThings) -> None:
         outcome.credentials.add(stack.root_id)
-        self._services.recorder.add(metrics.DRIFT_LISTS, collection.service)
+        self._services.recorder.add(metrics.LISTS, collection.service)
         try:
             outcome.things = collection.read(self.context_of(stack), self._project_id)
         except StepError as error:
@@ -111,7 +111,7 @@ class ProjectLists:
                 "the next observations read the others"
             )
         self._left -= 1
-        self._services.recorder.add(metrics.DRIFT_LISTS, str(plugin.service))
+        self._services.recorder.add(metrics.LISTS, str(plugin.service))
         try:
             remote = plugin.remote(target, self.context_of(stack))
         except PermanentError as error:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from ...conductor.steps.secrets import Secrets
 from ...db.ids import ResourceId, StackId
 from ...engine.planning.plan import TaskDefinition
-from ...observe import metrics
 from ...observe.logs import about
 from ...resources.contract.views import ResourceView, StackFacts
 from ...resources.errors import StepError
@@ -19,6 +18,7 @@ from ...sealing.sealer import SealError
 from ...sealing.stored import StoredLookup
 from ...template.drift import DriftPolicy
 from ...template.residual import evaluate
+from . import metrics
 from . import rows as drift
 from .context import DriftServices
 from .judgement import GONE, Difference, judge
@@ -82,7 +82,7 @@ class ProjectObserver:
         if not stacks:
             services.database.write(lambda conn: drift.forget_project(conn, project_id))
         services.database.write(lambda conn: drift.observed(conn, project_id, now))
-        services.recorder.observe(metrics.DRIFT_SECONDS, value=now - began)
+        services.recorder.observe(metrics.SECONDS, value=now - began)
 
     def _quiet_stacks(self, project_id: str) -> Iterator[QuietStack]:
         after = (0.0, "")
@@ -146,7 +146,7 @@ class ProjectObserver:
             outcome = "in_sync" if difference is None else difference.kind.lower()
             if difference is not None:
                 observation.differing.append(Differing(row, difference, policy))
-        self._services.recorder.add(metrics.DRIFT_OBSERVED, outcome)
+        self._services.recorder.add(metrics.OBSERVED, outcome)
 
     def _compare(
         self,

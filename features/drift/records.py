@@ -13,12 +13,12 @@ from ...db.notifications import DriftFact
 from ...db.rows import Event, Resource, Stack
 from ...db.states import Status
 from ...engine.errors import NotUpdatable
-from ...observe import metrics
 from ...observe.logs import about
 from ...resources.errors import UnknownType
 from ...sealing.sealer import SealError
 from ...template.drift import DriftPolicy
 from ...template.errors import TemplateError
+from . import metrics
 from . import rows as drift
 from .context import DriftServices
 from .judgement import Difference
@@ -202,7 +202,7 @@ class DriftRecords:
         with about(stack=stack.id):
             try:
                 if self._heal(stack, take):
-                    self._services.recorder.add(metrics.DRIFT_HEALED)
+                    self._services.recorder.add(metrics.HEALED)
                     LOG.info("Stack %s (%s) has drifted, healing it by an update", stack.name, stack.id)
             except _HealedLately:
                 LOG.info("Stack %s (%s) has drifted, and was healed lately", stack.name, stack.id)

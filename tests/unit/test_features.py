@@ -9,6 +9,7 @@ from harness.sources import ROOT
 from stoker.api.app import make_app
 from stoker.cli.features import FEATURES
 from stoker.cli.programs.manage import KERNEL_COMMANDS, ManageApp, commands_of
+from stoker.cli.wiring.metrics import metrics_of
 from stoker.cli.wiring.routes import columns_of, routes_of
 from stoker.features.registry import Feature, load
 
@@ -37,6 +38,15 @@ def test_a_feature_that_is_left_out_has_no_column() -> None:
     assert [feature.name for feature in own] == ["drift"]
     assert columns_of(FEATURES) == [load(feature.columns) for feature in own]
     assert columns_of(feature for feature in FEATURES if feature not in own) == []
+
+
+def test_a_feature_that_is_left_out_has_no_metric() -> None:
+    own = [feature for feature in FEATURES if feature.metrics]
+    assert [feature.name for feature in own] == ["drift"]
+    names = [metric.name for metric in metrics_of(FEATURES)]
+    without = [metric.name for metric in metrics_of(feature for feature in FEATURES if feature not in own)]
+    assert {*names} - {*without} == {metric.name for feature in own for metric in load(feature.metrics)}
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
