@@ -10,7 +10,6 @@ from collections.abc import Iterable, Set
 from ..engine.signal_urls import IDENTITY
 from .handlers import (
     actions,
-    cloudformation,
     console,
     description,
     events,
@@ -42,28 +41,8 @@ _LOOKUP = Operation(stack_list.lookup, "stacks:lookup")
 _operators = functools.partial(Operation, everywhere=True)
 _EVERY_METHOD = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), _LOOKUP)
 
-_CLOUDFORMATION = cloudformation.CloudFormation(
-    cloudformation.Operations(
-        guest=guests.describe,
-        versions=meta.versions,
-        create=stacks.create,
-        delete=stacks.delete,
-        show=stacks.show,
-        index=stack_list.index,
-        template=stacks.template,
-        validate=previews.validate,
-        resources=resources.list_views,
-        resource=resources.show,
-        metadata=resources.metadata,
-    )
-)
-
 KERNEL_ROUTES: Routes = {
     "/": {"GET": Operation(meta.versions, None)},
-    "/v1": {
-        "GET": Operation(_CLOUDFORMATION.root, None, signed=True),
-        "POST": Operation(_CLOUDFORMATION.query, None, signed=True, templates=True),
-    },
     "/v1/signal/{arn:path}": {"POST": Operation(signals.signed_signal, None, signed=True)},
     "/v1/waitcondition/{arn:path}": {"PUT": Operation(signals.wait_condition, None, signed=True)},
     IDENTITY: {"GET": Operation(identity.version, None)},

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_config import cfg
 
+from ..features.cloudformation.feature import CLOUDFORMATION
 from ..features.drift.feature import DRIFT
 from ..features.moves.feature import MOVES
 from ..features.registry import Feature, load
 
-FEATURES: Sequence[Feature] = (DRIFT, MOVES)
+FEATURES: Sequence[Feature] = (CLOUDFORMATION, DRIFT, MOVES)
 
 
 def settings_of(feature: Feature, conf: cfg.ConfigOpts) -> typing.Any:

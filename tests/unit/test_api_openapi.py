@@ -16,7 +16,8 @@ from stoker.api.operations import Operation
 from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
-HANDLERS = pathlib.Path(__file__).parents[2] / "api" / "handlers"
+ROOT = pathlib.Path(__file__).parents[2]
+HANDLERS = sorted([*(ROOT / "api" / "handlers").glob("*.py"), *(ROOT / "features").rglob("*.py")])
 READ = re.compile(r'request\.(?:one|values|flag|number)\(\s*"([\w-]+)"')
 PATH = "/v1/openapi.json"
 
@@ -61,18 +62,23 @@ def test_it_describes_only_what_exists(described: Json) -> None:
     assert names >= BOOLEANS | NUMBERS
 
 
+def _module(path: pathlib.Path) -> str:
+    """Return the beginning of the ids of a file's operations."""
+    return path.parent.name if path.stem == "handlers" else path.stem
+
+
 def test_it_names_each_parameter_that_a_handler_reads(described: Json) -> None:
     names: dict[str, set[str]] = {}
     for operation in operations_of(described).values():
         parameters = {item["name"] for item in operation["parameters"] if item["in"] == "query"}
-        for path in HANDLERS.glob("*.py"):
-            if operation["operationId"].startswith(f"{path.stem}_"):
-                names.setdefault(path.stem, set()).update(parameters)
+        for path in HANDLERS:
+            if operation["operationId"].startswith(f"{_module(path)}_"):
+                names.setdefault(_module(path), set()).update(parameters)
     missing = [
-        f"{path.name}: {name}"
-        for path in sorted(HANDLERS.glob("*.py"))
+        f"{path}: {name}"
+        for path in HANDLERS
         for name in READ.findall(path.read_text())
-        if name not in names[path.stem]
+        if name not in names[_module(path)]
     ]
     assert missing == []
 

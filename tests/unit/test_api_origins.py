@@ -7,12 +7,12 @@ import falcon.testing
 import pytest
 from harness.bare_api import ADDRESSES, bare_services
 from stoker.api.app import make_app
-from stoker.api.handlers.cloudformation import ACTIONS
 from stoker.api.operations import Operation, Request
 from stoker.api.origins import OriginGuard
 from stoker.api.reply import Reply
 from stoker.cli.wiring.routes import ROUTES
 from stoker.console.pages import Console
+from stoker.features.cloudformation.handlers import ACTIONS
 
 GUARD = OriginGuard(["stoker-host"], ["https://stoker.example.org/orchestration"])
 STACKS = "/v1/demo/stacks"

@@ -41,6 +41,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "console": {"api", "keystone"},
     "features": set(),
+    "features/cloudformation": {
+        *("features", "api", "engine", "template", "template/sandbox", "keystone", "db", "observe"),
+    },
     "features/drift": {
         *("features", "api", "conductor", "engine", "engine/planning", "keystone", "resources", "sealing"),
         *("template", "ring", "db", "observe"),
@@ -66,7 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("resources/openstack", "sealing", "db"),
     },
     "cli": {
-        *("api", "console", "features", "features/drift", "features/moves"),
+        *("api", "console", "features", "features/cloudformation", "features/drift", "features/moves"),
         *("features/moves/heat", "features/moves/inward", "features/moves/outward"),
         *("conductor", "engine", "engine/planning", "template", "template/sandbox"),
         *("resources", "resources/openstack"),

@@ -10,6 +10,14 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
+from ...api import parse
+from ...api.ec2 import is_guests, signer
+from ...api.errors import Fault, bad_request, fault_of, not_found
+from ...api.operations import Handler, Request
+from ...api.reply import Reply
+from ...api.signed import parameters
+from ...api.stack_names import ARN, named
+from ...api.views import cfn
 from ...db import events as event_rows
 from ...db import resources as resource_rows
 from ...db.events import EventQuery
@@ -18,15 +26,7 @@ from ...keystone.delegated_auth import DelegationRefused
 from ...shapes import Json, JsonMap
 from ...template.compile import Identity
 from ...template.sandbox.evaluator import charged_to
-from .. import parse
-from ..ec2 import is_guests, signer
-from ..errors import Fault, bad_request, fault_of, not_found
-from ..operations import Handler, Request
-from ..reply import Reply
-from ..signed import parameters
-from ..stack_names import ARN, named
-from ..views import cfn
-from ..views import cfn_stacks as views
+from . import views as views
 
 PAGE = 100
 """Most stacks or events of one answer: each described stack takes queries of its own."""

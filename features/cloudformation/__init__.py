@@ -1,0 +1,1 @@
+"""Answers the actions of Amazon's CloudFormation API."""
