@@ -1,13 +1,13 @@
 """The goals that a stack has or had, as they are stored, and those that an update makes of them."""
 
-import functools
 import json
 import typing
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..db import content, resources
+from ..db import content
 from ..db.ids import ContentId
+from ..db.queries import nesting
 from ..db.rows import Stack
 from ..sealing.stored import StoredLookup, in_clear
 from ..shapes import Json, JsonMap
@@ -19,7 +19,7 @@ from ..template.language import Parameter
 from ..template.parameters import GivenValues, check_immutable, resolve_parameters
 from ..template.residual import evaluate, holds_secret
 from .context import Compiled, EngineContext
-from .planning.requests import EXISTING, Goal, UpdateRequest
+from .planning.requests import EXISTING, Goal, ResourcePath, StoredData, UpdateRequest
 from .requested import compile_requested, requested_parameters
 from .stack_state import current_goal
 
@@ -58,17 +58,19 @@ def compile_update(context: EngineContext, stack: Stack, request: UpdateRequest)
 
 
 def _with_stored_data(context: EngineContext, stack: Stack, goal: Goal) -> Goal:
-    """Return the goal with what groups remember; it is read once, where a group asks for it."""
+    """Return the goal with what groups remember, on all levels; it is read where a group asks for it."""
 
-    @functools.cache
-    def data_by_name() -> Mapping[str, Json]:
-        rows = context.database.read(lambda conn: resources.of_stack(conn, stack.id))
-        return {row.name: row.data for row in rows if row.replaced_by is None}
+    def read() -> Mapping[ResourcePath, JsonMap]:
+        keys = context.registry.remembered
+        rows = context.database.read(lambda conn: nesting.data_by_path(conn, stack.id, keys))
+        unseal = context.sealer_of(stack).open
+        by_path = {}
+        for path, (plugin, stored) in rows.items():
+            data = in_clear(stored, unseal) or {}
+            by_path[path] = {key: data[key] for key in keys[plugin] if data.get(key)}
+        return {path: data for path, data in by_path.items() if data}
 
-    def stored_data(name: str) -> JsonMap:
-        return in_clear(data_by_name().get(name), context.sealer_of(stack).open) or {}
-
-    return replace(goal, stored_data=stored_data)
+    return replace(goal, stored_data=StoredData(read))
 
 
 def check_immutable_parameters(context: EngineContext, stack: Stack, compiled: Compiled) -> None:

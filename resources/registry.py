@@ -183,6 +183,12 @@ class ResourceRegistry:
         return [name for name, item in self._types.items() if item.follows_signals]
 
     @functools.cached_property
+    def remembered(self) -> Mapping[str, Sequence[str]]:
+        """Return the keys of data that count when an update is checked, by the names of the types."""
+        nested = {name: item for name, item in self._types.items() if isinstance(item, NestedType)}
+        return {name: item.remembered for name, item in nested.items() if item.remembered}
+
+    @functools.cached_property
     def implied_dependencies(self) -> Sequence[ImpliedDependency]:
         """Return the implied dependencies that any type declares, each once."""
         return list(

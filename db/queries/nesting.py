@@ -1,13 +1,15 @@
 """Queries for the fields that the views of a nested stack take from the stacks around it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from ...shapes import Json
 from ..bulk import BATCH, OneOf
 from ..ids import ResourceId, StackId
 from ..schema import tables
+from ..statements import below, paths
 
 _S = tables.stack.c
 _R = tables.resource.c
@@ -48,6 +50,23 @@ def children(
         rows = conn.execute(_CHILDREN, {"ids": parents, "resources": ids[start : start + BATCH]})
         nested.update((ResourceId(owner), (StackId(key), name)) for owner, key, name in rows)
     return nested
+
+
+def data_by_path(
+    conn: Connection, stack_id: StackId, plugins: Collection[str]
+) -> dict[tuple[str, ...], tuple[str, Json]]:
+    """Return types and data of the resources of some types in a stack and those nested in it.
+
+    :returns: by the names of the resources from the stack down to each one.
+    """
+    is_member = sa.and_(_R.stack_id.in_(below(stack_id)), _R.plugin.in_(sorted(plugins)))
+    query = sa.select(_R.stack_id, _R.name, _R.plugin, _R.data).where(
+        is_member, _R.replaced_by.is_(None), _R.snapshot_id.is_(None)
+    )
+    # Of a nested stack that is being replaced, the newer one counts.
+    rows = conn.execute(query.order_by(_R.id)).all()
+    above = paths(conn, stack_id, {row.stack_id for row in rows})
+    return {(*above[row.stack_id].split("/")[:-1], row.name): (row.plugin, row.data) for row in rows}
 
 
 def timeout_mins(conn: Connection, root_id: StackId) -> int | None:

@@ -41,7 +41,7 @@ from ...template.residual import (
     references,
 )
 from .facade import Facade, check_facade
-from .requests import Branch, CheckedStack, NestedChild, nothing_stored
+from .requests import NOTHING_STORED, Branch, CheckedStack, NestedChild, ResourcePath, StoredData
 
 COMMON = frozenset({"outputs", "show", "stack_name"})
 """Attributes that every nested stack has besides its outputs."""
@@ -115,11 +115,12 @@ class Place:
     """The place of a child in the tree.
 
     :ivar environment: the environment of the stack around the child.
+    :ivar path: names of the resources down to the child.  Of equal stacks it is that of the first one.
     :ivar copies: number of equal stacks.
     """
 
     environment: Environment
-    depth: int
+    path: ResourcePath
     copies: int
 
 
@@ -158,7 +159,7 @@ class TemplateTree:
     :ivar all_members: compiles all members of a group, not one for all, where the type can say which.
     :ivar is_draft: whether the goal is a draft, of which no stack is made now; see Goal.
     :ivar entering: called with the path of each resource whose child is checked; a context for the check.
-    :ivar stored_data: returns the data that a resource of the uppermost stack has stored, by its name.
+    :ivar stored_data: the data that groups have stored.
     :ivar count: number of resources so far.
     """
 
@@ -173,7 +174,7 @@ class TemplateTree:
     all_members: bool = False
     is_draft: bool = False
     entering: Callable[[Path], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
-    stored_data: Callable[[str], JsonMap] = nothing_stored
+    stored_data: StoredData = NOTHING_STORED
     count: int = field(default=0, init=False)
     _parsed: dict[str, Parsed] = field(default_factory=dict)
     _checked: dict[str, tuple[CheckedStack, ErrorList]] = field(default_factory=dict)
@@ -183,12 +184,13 @@ class TemplateTree:
         plan: CompiledTemplate,
         environment: Environment,
         errors: ErrorList,
-        depth: int = 0,
+        above: ResourcePath = (),
         copies: int = 1,
     ) -> CheckedStack:
         """Check the stacks below a stack.
 
         :param errors: gets the errors, with their paths from this stack down.
+        :param above: names of the resources down to this stack.
         :param copies: number of equal stacks.
         :returns: one of the equal stacks; its own bytes are not included.
         """
@@ -203,7 +205,7 @@ class TemplateTree:
             if plugin is None:
                 continue
             path = format_at(plan.version).native_path(("resources", definition.name))
-            place = Place(environment, depth + 1, copies)
+            place = Place(environment, (*above, definition.name), copies)
             uncertain = definition.name in plan.uncertain
             collected = ErrorList() if uncertain else errors
             child = None
@@ -253,10 +255,11 @@ class TemplateTree:
         :param uses: attributes of the child that its parent's template uses.
         :returns: the child; None: nothing is known of it yet.
         """
-        if place.depth > self.limits.deepest:
+        depth = len(place.path)
+        if depth > self.limits.deepest:
             deepest = self.limits.deepest
             raise LimitExceeded(f"stacks may be nested {deepest} levels deep ([stacks] max_depth)")
-        goal = self._goal(definition, plugin, is_stored=place.depth == 1)
+        goal = self._goal(definition, plugin, place.path)
         if goal is None:
             return None
         parsed = self._read(goal)
@@ -280,10 +283,11 @@ class TemplateTree:
         if goal.generated or unknown or self.is_draft:
             unknown.update(missing(declared, parameters, below))
         facade = static_facade(definition)
-        branch = Branch(parsed.template, parameters, below, facade, secret, place.depth, frozenset(unknown))
+        branch = Branch(parsed.template, parameters, below, facade, secret, depth, frozenset(unknown))
         # The parameters of a template that a type has made mean nothing to the user.
         described = {**parsed.described, "Parameters": {}} if goal.generated else parsed.described
-        stack = self._check_once(parsed, branch, place.copies * goal.copies, errors)
+        place = replace(place, copies=place.copies * goal.copies)
+        stack = self._check_once(parsed, branch, place, errors)
         return NestedChild(definition, described, branch, stack, goal.copies)
 
     def _facade(
@@ -304,8 +308,9 @@ class TemplateTree:
             return Facade.of_template(general.described["Parameters"], outputs, below)
         return Facade.of_type(self.registry.get(name)) if name in self.registry else None
 
-    def _check_once(self, parsed: Parsed, branch: Branch, copies: int, errors: ErrorList) -> CheckedStack:
+    def _check_once(self, parsed: Parsed, branch: Branch, place: Place, errors: ErrorList) -> CheckedStack:
         """Check one child, or return an equal one."""
+        copies = place.copies
         entries = branch.environment.registry.get("resources")
         key = json.dumps(
             [
@@ -316,6 +321,7 @@ class TemplateTree:
                 entries,
                 branch.facade,
                 branch.depth,
+                self.stored_data.below(place.path),
             ],
             sort_keys=True,
         )
@@ -332,7 +338,7 @@ class TemplateTree:
             computed = self.budget.stored - before
             total = parsed.stored + computed
             self.budget.store(total * copies - computed)
-            below = self.check(child, branch.environment, inside, branch.depth, copies)
+            below = self.check(child, branch.environment, inside, place.path, copies)
         stack = replace(below, stored=total + below.stored)
         self._checked[key] = stack, inside
         return stack
@@ -365,20 +371,19 @@ class TemplateTree:
         return opened, frozenset(secret)
 
     def _goal(
-        self, definition: ResourceDefinition, plugin: NestedType, *, is_stored: bool
+        self, definition: ResourceDefinition, plugin: NestedType, path: ResourcePath
     ) -> ChildGoal | None:
         """Return the child's goal; values that come from other resources are residuals.
 
         None: the goal is not known yet.
 
-        :param is_stored: the resource may have stored data.
+        :param path: names of the resources down to this one.
         """
         properties = definition.properties
         if is_template_name(definition.type):
             return static_goal(definition, plugin, properties, self.files)
         properties = validate_properties(plugin.properties_schema, properties)
-        if is_stored:
-            properties = plugin.with_past(properties, lambda: self.stored_data(definition.name))
+        properties = plugin.with_past(properties, lambda: self.stored_data.of(path))
         if definition.requested_attributes and not self._charge_members(definition, plugin, properties):
             return None
         goal = static_goal(definition, plugin, properties, self.files)

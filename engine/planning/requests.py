@@ -1,5 +1,6 @@
 """The requests of users, which the API makes and the engine carries out, and results of previews; values."""
 
+import functools
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,9 +66,42 @@ class CallersCloud(typing.Protocol):
         """
 
 
-def nothing_stored(name: str) -> JsonMap:
-    """Return the stored data of a resource of a stack that does not exist yet: none."""
-    return {}
+ResourcePath = tuple[str, ...]
+"""Names of resources from a stack down to a resource of it, or of a stack nested in it."""
+
+
+@dataclass(frozen=True)
+class StoredData:
+    """The data of resources that count at an update: those of a stack and of the stacks nested in it.
+
+    :ivar read: reads them; it is called once, and only if somebody asks.
+    """
+
+    read: Callable[[], Mapping[ResourcePath, JsonMap]]
+
+    @functools.cached_property
+    def _by_path(self) -> Mapping[ResourcePath, JsonMap]:
+        return self.read()
+
+    @functools.cached_property
+    def _below(self) -> Mapping[ResourcePath, Sequence[tuple[ResourcePath, JsonMap]]]:
+        below: dict[ResourcePath, list[tuple[ResourcePath, JsonMap]]] = {}
+        for path, data in sorted(self._by_path.items()):
+            for depth in range(len(path)):
+                below.setdefault(path[:depth], []).append((path[depth:], data))
+        return below
+
+    def of(self, path: ResourcePath) -> JsonMap:
+        """Return the data of a resource; {}: it does not exist yet, or has none."""
+        return self._by_path.get(path, {})
+
+    def below(self, path: ResourcePath) -> Sequence[tuple[ResourcePath, JsonMap]]:
+        """Return all data below a resource, by the paths from there: JSON, by which equal stacks differ."""
+        return self._below.get(path, ())
+
+
+NOTHING_STORED = StoredData(dict)
+"""The data of a stack that does not exist yet."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +129,7 @@ class Goal:
     :ivar without_unavailable: resources of types that the caller's cloud or the installation lacks are not
         judged.
     :ivar all_members: groups have all members, not only one that is checked for all.
-    :ivar stored_data: returns the data that a resource of the stack has stored, by its name; {}: none.
+    :ivar stored_data: the data that groups of the stack, and of those nested in it, have stored.
     """
 
     template: str | JsonMap
@@ -116,7 +150,7 @@ class Goal:
     may_need_cloud: bool = False
     all_members: bool = False
     without_unavailable: bool = False
-    stored_data: Callable[[str], JsonMap] = field(default=nothing_stored, repr=False, compare=False)
+    stored_data: StoredData = field(default=NOTHING_STORED, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

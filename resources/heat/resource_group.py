@@ -59,6 +59,7 @@ class ResourceGroup(GroupResource):
         "for it; one of a single member is resource.NAME.ATTRIBUTE."
     )
     support_status = SupportStatus(version="2014.1")
+    remembered = ("removed",)
     own_attributes = frozenset({"refs", "refs_map", "removed_rsrc_list", "show"})
     path_attributes = frozenset({MAPS})
     properties_schema = {

@@ -50,6 +50,9 @@ class NestedType(ResourceType):
     #: Its attribute ``resource.NAME`` and the path behind it read a resource of the child, as in Heat.
     shows_resources: typing.ClassVar[bool] = False
 
+    #: Keys of the stored data that `with_past` reads.
+    remembered: typing.ClassVar[Sequence[str]] = ()
+
     #: `static_goal`, where it returns a goal, describes the child completely.
     previewable: typing.ClassVar[bool] = True
 
@@ -69,7 +72,7 @@ class NestedType(ResourceType):
         """Return the properties as they count for a resource that exists; for `static_goal`.
 
         :param values: as of `static_goal`.
-        :param data: reads the data that the resource has stored; none where it does not exist.
+        :param data: reads what the resource has stored of `remembered`; {} where it does not exist.
         """
         return values
 

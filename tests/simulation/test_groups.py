@@ -149,23 +149,77 @@ def test_another_count_makes_and_removes_the_last_ones_and_leaves_the_others(wor
     assert len(rows(world, stack)["g"].attributes["refs"]) == 2
 
 
-def test_a_group_is_judged_by_its_first_member_that_was_not_removed_earlier(world: World) -> None:
-    above_zero = {"type": "number", "constraints": [{"range": {"min": 1}}]}
-    files = {INNER: json.dumps(hot({"s": server()}, parameters={"value": above_zero}))}
+OUTER = "outer.yaml"
+DEPTHS: dict[str, tuple[str, typing.Callable[[Json], Json]]] = {
+    "at the root": ("", lambda template: template),
+    "in a provider template": (
+        "resources.o.",
+        lambda template: hot({"o": {"type": OUTER, "properties": {}}}),
+    ),
+    "in a member of a group": (
+        "resources.o.resources.0.",
+        lambda template: hot(
+            {
+                "o": {
+                    "type": "OS::Heat::ResourceGroup",
+                    "properties": {"count": 2, "resource_def": {"type": OUTER}},
+                }
+            }
+        ),
+    ),
+}
 
-    def of(index: str, **more: Json) -> Json:
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_group_is_judged_by_its_first_member_that_was_not_removed_earlier(world: World, depth: str) -> None:
+    above_zero = {"type": "number", "constraints": [{"range": {"min": 1}}]}
+    inside = json.dumps(hot({"s": server()}, parameters={"value": above_zero}))
+    path, around = DEPTHS[depth]
+
+    def goal(index: str, **more: Json) -> tuple[Json, Json]:
         definition = {"type": INNER, "properties": {"value": index}}
         properties = {"count": 2, "resource_def": definition, **more}
-        return hot({"g": {"type": "OS::Heat::ResourceGroup", "properties": properties}})
+        template = hot({"g": {"type": "OS::Heat::ResourceGroup", "properties": properties}})
+        return around(template), {INNER: inside, OUTER: json.dumps(template)}
 
-    stack = created(world, of("%index%", removal_policies=[{"resource_list": ["0"]}]), files=files)
+    template, files = goal("%index%", removal_policies=[{"resource_list": ["0"]}])
+    stack = created(world, template, files=files)
     assert stack.status == Status.COMPLETE, stack.reason
-    updated(world, stack, of("%index%", count=3), files=files)
-    assert sorted(children(world, stack)) == ["g"]
-    with pytest.raises(TemplateError, match="resources.g.resources.1"):
-        world.update(stack, of("0"), files=files)
-    with pytest.raises(TemplateError, match="resources.g.resources.0"):
-        world.update(stack, of("%index%", removal_policies_mode="update"), files=files)
+    template, files = goal("%index%", count=3)
+    updated(world, stack, template, files=files)
+    for index, more, member in (("0", {}, 1), ("%index%", {"removal_policies_mode": "update"}, 0)):
+        template, files = goal(index, **more)
+        with pytest.raises(TemplateError, match=f"{path}resources.g.resources.{member}"):
+            world.update(stack, template, files=files)
+
+
+def test_equal_nested_stacks_are_judged_by_what_each_remembers(world: World) -> None:
+    """The groups of both have removed other members."""
+
+    def goal(removed: Json, allowed: list[str]) -> tuple[Json, Json]:
+        value = {"type": "string", "constraints": [{"allowed_values": allowed}]}
+        properties = {
+            "count": 1,
+            "resource_def": {"type": INNER, "properties": {"value": "%index%"}},
+            "removal_policies": [{"resource_list": {"get_param": "removed"}}],
+        }
+        members = {"g": {"type": "OS::Heat::ResourceGroup", "properties": properties}}
+        outer = hot(members, parameters={"removed": {"type": "json", "default": []}})
+        files = {
+            INNER: json.dumps(hot({"s": server()}, parameters={"value": value})),
+            OUTER: json.dumps(outer),
+        }
+        both = {name: {"type": OUTER, "properties": {"removed": names}} for name, names in removed.items()}
+        return hot(both), files
+
+    template, files = goal({"a": ["0"], "b": ["0", "1"]}, ["1", "2"])
+    stack = created(world, template, files=files)
+    assert stack.status == Status.COMPLETE, stack.reason
+    template, files = goal({"a": [], "b": []}, ["1"])
+    with pytest.raises(TemplateError, match="^resources.b.resources.g.resources.2"):
+        world.update(stack, template, files=files)
+    template, files = goal({"a": [], "b": []}, ["1", "2"])
+    updated(world, stack, template, files=files)
 
 
 def test_a_removed_member_is_named_by_name_or_reference_and_its_name_is_not_used_again(world: World) -> None:
