@@ -22,10 +22,10 @@ from .ids import (
     TraversalNumber,
     WaitsOn,
 )
-from .stack_states import StackState
 from .states import (
     TRANSITIONS,
     DeadlinePolicy,
+    StackState,
     Standing,
     Status,
     TaskKind,

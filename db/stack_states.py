@@ -8,9 +8,8 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple
 
-from .states import Status
+from .states import StackState, Status
 
 IN_PROGRESS = Status.IN_PROGRESS
 COMPLETE = Status.COMPLETE
@@ -24,16 +23,6 @@ class Actor(enum.StrEnum):
     PARENT = "parent"  #: a step of the resource whose nested stack it is
     CONDUCTOR = "conductor"  #: the end of the work, its deadline, or a duty
     OPERATOR = "operator"  #: a command
-
-
-class StackState(NamedTuple):
-    """A stack's action, and its status."""
-
-    action: str
-    status: str
-
-    def __str__(self) -> str:
-        return f"{self.action}_{self.status}"
 
 
 Arrow = tuple[StackState | None, StackState]

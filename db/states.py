@@ -2,6 +2,7 @@
 
 import enum
 from collections.abc import Mapping
+from typing import NamedTuple
 
 
 class TaskState(enum.StrEnum):
@@ -116,6 +117,16 @@ class Status(enum.StrEnum):
     IN_PROGRESS = "IN_PROGRESS"
     COMPLETE = "COMPLETE"
     FAILED = "FAILED"
+
+
+class StackState(NamedTuple):
+    """A stack's action, and its status."""
+
+    action: str
+    status: str
+
+    def __str__(self) -> str:
+        return f"{self.action}_{self.status}"
 
 
 def cancelled_reason(action: str) -> str:

@@ -7,14 +7,13 @@ from sqlalchemy.engine import Connection
 
 from ..db import events, resources, snapshots, stacks
 from ..db.rows import Event, Resource, Stack
-from ..db.stack_states import allows
 from ..db.states import TaskKind
 from ..db.work import cancel
 from .cancel import cancel_nested
 from .context import Started
 from .planning.action import plan_action
 from .planning.plan import Plan, TraversalScope, plan_delete
-from .stack_state import check_action, is_in_effect, kept_goal
+from .stack_state import check_action, is_in_effect, kept_goal, may_delete
 from .start import begin, breakpoints_of, running_of, store_plan
 
 
@@ -71,7 +70,7 @@ def start_delete(
     :param breakpoints_hold: whether breakpoints stop the deletion.
     """
     stack = stacks.lock(conn, scope.stack_id)
-    if not allows(stack.state, "DELETE"):
+    if not may_delete(stack):
         return None
     deleting = begin(conn, stack, scope, action="DELETE", deadline_at=scope.now + timeout)
     for traversal in (stack.traversal, *snapshots.take_over(conn, stack.id, scope.traversal)):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ..db.rows import Stack
-from ..db.stack_states import GOALS, allows
+from ..db.stack_states import GOALS, Actor, allows, may_end
 from ..db.states import Status, TaskKind
 from .errors import NotUpdatable
 
@@ -47,6 +47,27 @@ def check_updatable(stack: Stack, action: str = "UPDATE") -> None:
     if stack.action == "SUSPEND":
         raise NotUpdatable("Updating a stack when it is suspended is not supported: resume it first")
     raise NotUpdatable(f"{action} of stack {stack.name} in the state {stack.state} is not supported")
+
+
+def check_cancellable(stack: Stack, *, rollback: bool) -> None:
+    """Check that a user may end the stack's action.
+
+    :param rollback: whether the stack is then to go back to its last complete goal.
+    :raises NotUpdatable: no action is in progress, or it is one that is not cancelled, or not rolled back.
+    """
+    state = stack.state
+    if not may_end(state, Actor.USER):
+        raise NotUpdatable(f"Cancelling update when stack is {state} is not supported.")
+    if rollback and not allows(state, "ROLLBACK", Actor.USER):
+        raise NotUpdatable(
+            f"Cancelling update when stack is {state} is not supported: {stack.action} cannot be rolled "
+            "back; cancel it without rollback"
+        )
+
+
+def may_delete(stack: Stack) -> bool:
+    """Return whether there is anything to delete: the stack is neither deleted, nor being deleted."""
+    return allows(stack.state, "DELETE")
 
 
 def kept_goal(stack: Stack) -> Mapping[str, object] | None:

@@ -7,7 +7,6 @@ from sqlalchemy.engine import Connection
 from ..db import resources, snapshots, stacks
 from ..db.ids import SnapshotId
 from ..db.rows import Resource, Stack
-from ..db.stack_states import Actor, allows, may_end
 from ..db.states import Status
 from . import cancel as ending
 from .change import Change, commit_update
@@ -17,7 +16,7 @@ from .goals import compile_for, compile_update, previous_goal, stored_goal
 from .parent_resource import child_snapshot_id
 from .planning.requests import UpdateRequest
 from .restore import Restoring
-from .stack_state import current_goal
+from .stack_state import check_cancellable, current_goal
 from .tree_budget import TreeBudget
 
 TRIES = 20
@@ -91,14 +90,7 @@ class Updates:
         :raises NotUpdatable: the stack does nothing that could be cancelled.
         :raises Changing: another request has changed the stack meanwhile.
         """
-        state = stack.state
-        if not may_end(state, Actor.USER):
-            raise NotUpdatable(f"Cancelling update when stack is {state} is not supported.")
-        if rollback and not allows(state, "ROLLBACK", Actor.USER):
-            raise NotUpdatable(
-                f"Cancelling update when stack is {state} is not supported: {stack.action} cannot be rolled "
-                "back; cancel it without rollback"
-            )
+        check_cancellable(stack, rollback=rollback)
         why = f"{stack.action} cancelled by {by}" if by else CANCELLED
         if not (self.roll_back(stack, why) if rollback else self._cancel(stack, why)):
             raise Changing(f"Stack {stack.name} was changed by another request meanwhile")

@@ -17,8 +17,8 @@ from ..bulk import OneOf
 from ..ids import StackId, TraversalId
 from ..rows import FailureCause, Stack
 from ..schema import tables
-from ..stack_states import ROLLED_BACK, StackState, check_arrow
-from ..states import Status
+from ..stack_states import ROLLED_BACK, check_arrow
+from ..states import StackState, Status
 
 _S = tables.stack.c
 

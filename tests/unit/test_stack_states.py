@@ -8,14 +8,13 @@ from stoker.db.stack_states import (
     TRANSITIONS,
     Actor,
     ForbiddenTransition,
-    StackState,
     StackTransition,
     allows,
     check,
     check_arrow,
     may_end,
 )
-from stoker.db.states import Status
+from stoker.db.states import StackState, Status
 
 CREATING = StackState("CREATE", Status.IN_PROGRESS)
 CREATED = StackState("CREATE", Status.COMPLETE)
