@@ -47,7 +47,7 @@ cloud: cloud-databases
 templates: $(if $(STOKER_TEST_CLOUD),.venv/test.stamp,cloud-databases)
 	PYTHONPATH=tests $(BIN)/python tests/cloud/run_templates.py $(or $(CHECKOUT),$(error CHECKOUT=DIRECTORY is missing)) $(ARGS)
 
-# The pictures of the examples in doc/images/examples, as the console shows them; ONLY="drift server" takes some.
+# The pictures of the console in doc/images, light and dark, those of the examples on a cloud; ONLY="drift server" takes some.
 pictures: all-servers $(if $(STOKER_TEST_CLOUD),,cloud-databases)
 	PYTHONPATH=tests $(BIN)/python tests/cloud/take_pictures.py $(ONLY)
 

@@ -8,6 +8,7 @@ from setuptools import setup
 
 ROOT = pathlib.Path(__file__).parent
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
+_PICTURE = re.compile(r'\b(src|srcset)="(?!https?:)([^"\s]+)"')
 
 
 def source_url() -> str:
@@ -25,7 +26,7 @@ def with_absolute_links(text: str, url: str) -> str:
         picture, label, path = link.groups()
         return f"{picture}[{label}]({url}/{'raw' if picture else 'src'}/branch/main/{path})"
 
-    return _LINK.sub(absolute, text)
+    return _PICTURE.sub(rf'\1="{url}/raw/branch/main/\2"', _LINK.sub(absolute, text))
 
 
 setup(

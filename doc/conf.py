@@ -21,19 +21,38 @@ extensions = [
     "oslo_policy.sphinxext",
     "stoker_reference",
     "stoker_types",
+    "stoker_site",
 ]
 root_doc = "index"
 exclude_patterns = ["build"]
-html_theme = "alabaster"
+templates_path = ["ext/templates"]
+html_theme = "furo"
+html_title = "Stoker"
+html_favicon = html_logo = "../console/page/icon.svg"
 html_theme_options = {
-    "description": f"Heat templates on a hash ring of conductors. Version {version}",
-    "fixed_sidebar": True,
-    "page_width": "1100px",
+    "light_css_variables": {"color-brand-primary": "#1f5fae", "color-brand-content": "#1f5fae"},
+    "dark_css_variables": {"color-brand-primary": "#6fb0ff", "color-brand-content": "#6fb0ff"},
 }
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "version.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+html_static_path = ["ext/static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
-pygments_style = "sphinx"
+# Those of the theme come from a package that configures the log of whoever imports it.
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
 smartquotes = False
 # Indented blocks are files, or commands with their answers.
 highlight_language = "none"
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence"]
+# The second gives the doors of the front page their class.
+myst_enable_extensions = ["colon_fence", "attrs_block"]

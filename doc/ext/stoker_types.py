@@ -1,7 +1,9 @@
 """Directives that make the reference of resource types from their classes."""
 
+import functools
 import importlib.metadata
 import itertools
+import pathlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from directives import Generated, heading, literal, table
@@ -29,30 +31,69 @@ ACTIONS = ("suspend", "resume", "check", "snapshot", "signal")
 """Actions that a type may implement, besides create, update and delete."""
 
 
-class ResourceTypes(Generated):
-    """A section for each type of one of Stoker's entry points, whose name is the argument."""
+class ServiceTypes(Generated):
+    """A table of the types of one of Stoker's entry points, whose name is the argument, and their pages."""
 
     required_arguments = 1
 
     def lines(self) -> Iterator[str]:
-        for name, declared in own_types(self.arguments[0]):
-            yield from (f".. _{_label(name)}:", "")
-            yield from heading(name, "-")
-            yield from (declared.description, "")
-            yield from _support(declared)
-            yield from _facts(declared)
-            yield from _example(name, declared)
-            yield from _section("Properties", _properties(declared.properties_schema))
-            yield from _section("Update policy", _properties(declared.update_policy_schema))
-            yield from _section("Attributes", _attributes({**BASE_ATTRIBUTES, **declared.attributes_schema}))
+        rows = [_summary(*item) for item in own_types(self.arguments[0])]
+        yield from table(("Type", "What it is"), rows, "35 65")
+
+
+class ResourceTypePage(Generated):
+    """All that is to be said of a type, whose name is the argument: first an example."""
+
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        name = self.arguments[0]
+        declared = dict(own_types())[name]
+        yield from (declared.description, "")
+        yield from _support(declared)
+        yield from _example(name, declared)
+        yield from _section("Properties", _properties(declared.properties_schema))
+        yield from _section("Update policy", _properties(declared.update_policy_schema))
+        yield from _section("Attributes", _attributes({**BASE_ATTRIBUTES, **declared.attributes_schema}))
+        yield from _section("How it works", _facts(declared))
+
+
+def write_pages(folder: pathlib.Path) -> None:
+    """Write a page for each type of each service that has a page in the folder, and remove all others.
+
+    Sphinx reads pages from files only.  Each one only has the directive that makes it.
+    """
+    for service in sorted(folder.glob("*.rst")):
+        pages = folder / service.stem
+        pages.mkdir(exist_ok=True)
+        texts = {
+            pages / f"{_page_name(name)}.rst": _page(name, service.stem)
+            for name, _ in own_types(service.stem)
+        }
+        for path in pages.glob("*.rst"):
+            if path not in texts:
+                path.unlink()
+        for path, text in texts.items():
+            # A page that is as it was keeps its time, by which Sphinx knows whether to read it.
+            if not path.is_file() or path.read_text() != text:
+                path.write_text(text)
+
+
+def _page(name: str, service: str) -> str:
+    """Return the source of a page; it is in no table of contents, which each page of the site repeats."""
+    line = "=" * len(name)
+    return (
+        f":orphan:\n\n.. _{_label(name)}:\n\n{line}\n{name}\n{line}\n\n"
+        f":doc:`/reference/types/{service}` · :doc:`how to read this page </reference/types>`\n\n"
+        f".. stoker-resource-type:: {name}\n"
+    )
 
 
 class ResourceTypeList(Generated):
     """A table of all types of Stoker's."""
 
     def lines(self) -> Iterator[str]:
-        rows = [(_reference(name), declared.description.splitlines()[0]) for name, declared in own_types()]
-        yield from table(("Type", "What it is"), rows, "35 65")
+        yield from table(("Type", "What it is"), [_summary(*item) for item in own_types()], "35 65")
 
 
 class CloudTypeTable(Generated):
@@ -83,6 +124,7 @@ def _cloud_types() -> list[tuple[str, type[ResourceType]]]:
     return [(name, declared) for name, declared in own_types() if declared.service]
 
 
+@functools.cache
 def own_types(plugin: str | None = None) -> list[tuple[str, type[ResourceType]]]:
     """Return the types of Stoker itself that are not hidden, and none of other installed packages.
 
@@ -97,18 +139,26 @@ def own_types(plugin: str | None = None) -> list[tuple[str, type[ResourceType]]]
     return [(name, type(registry.get(name))) for name in registry.names()]
 
 
+def _page_name(name: str) -> str:
+    return name.replace("::", "-").lower()
+
+
 def _label(name: str) -> str:
-    return f"type-{name.replace('::', '-').lower()}"
+    return f"type-{_page_name(name)}"
 
 
 def _reference(name: str) -> str:
     return f":ref:`{name} <{_label(name)}>`"
 
 
+def _summary(name: str, declared: type[ResourceType]) -> tuple[str, str]:
+    return _reference(name), declared.description.splitlines()[0]
+
+
 def _section(name: str, lines: Iterator[str]) -> Iterator[str]:
     content = list(lines)
     if content:
-        yield from heading(name, "~")
+        yield from heading(name, "-")
         yield from content
 
 
@@ -141,13 +191,12 @@ def _facts(declared: type[ResourceType]) -> Iterator[str]:
             first, *more = text.splitlines()
             yield f"* **{name}:** {first}"
             yield from (f"  {line}" for line in more)
-    yield ""
 
 
 def _example(name: str, declared: type[ResourceType]) -> Iterator[str]:
     """Yield an example, and where it is from."""
     example = example_of(name, declared)
-    yield from heading("Example", "~")
+    yield from heading("Example", "-")
     if example.source:
         yield from (f"From ``{example.source}``, which the tests run:", "")
     else:
@@ -329,7 +378,8 @@ def _attribute(item: Attribute) -> str:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives at Sphinx."""
-    app.add_directive("stoker-resource-types", ResourceTypes)
+    app.add_directive("stoker-resource-types", ServiceTypes)
+    app.add_directive("stoker-resource-type", ResourceTypePage)
     app.add_directive("stoker-resource-type-list", ResourceTypeList)
     app.add_directive("stoker-cloud-type-table", CloudTypeTable)
     return {"parallel_read_safe": True}

@@ -16,11 +16,12 @@ def test_the_readme_describes_each_file() -> None:
     assert named == {path.name for path in EXAMPLES.glob("*.yaml")}
 
 
-def test_each_has_a_small_picture_which_the_readme_shows() -> None:
+def test_each_has_small_pictures_in_both_schemes_which_the_readme_shows() -> None:
     readme = EXAMPLES / "README.md"
     paths = [EXAMPLES / path for path in re.findall(r"!\[[^]]+\]\(([^)]+)\)", readme.read_text())]
     assert sorted(path.stem for path in paths) == names()
-    pictures = {path.resolve() for path in paths}
+    light = {path.resolve() for path in paths}
+    pictures = {*light, *(path.with_stem(f"{path.stem}-dark") for path in light)}
     assert pictures == set(IMAGES.glob("*"))
     assert [path.name for path in pictures if path.read_bytes()[8:12] != b"WEBP"] == []
     assert [path.name for path in pictures if path.stat().st_size > MOST_BYTES] == []

@@ -75,21 +75,107 @@ def test_every_document_is_a_page(pages: dict[str, str]) -> None:
     assert sources <= set(pages)
 
 
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with Browser() as browser:
+        yield browser
+
+
+FRONT = "index.html"
+TYPE_PAGE = "reference/types/nova/os-nova-server.html"
+
+
+def address(site: pathlib.Path, page: str) -> str:
+    return f"file://{site}/{page}"
+
+
 @pytest.mark.full
 @pytest.mark.needs("chromium")
-def test_the_search_needs_no_network_and_each_page_has_the_version(site: pathlib.Path) -> None:
-    with Browser() as browser:
-        page = browser.page()
-        addresses: list[str] = []
-        page.on("request", lambda request: addresses.append(request.url))
-        page.goto(f"file://{site}/install.html")
-        assert importlib.metadata.version("stoker") in page.inner_text("p.blurb")
-        page.fill("input[name=q]", "superseded")
-        page.press("input[name=q]", "Enter")
-        page.wait_for_selector("ul.search li a")
-        assert "Glossary" in page.locator("ul.search li a").all_inner_texts()
-        browser.close_pages()
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("superseded", "Glossary"),
+        ("503", "Troubleshooting"),
+        ("RequestLimitExceeded", "Troubleshooting"),
+        ("task_losses", "Options"),
+        ("stoker_clock_ahead", "Metrics"),
+        ("OS::Nova::Server", "OS::Nova::Server"),
+    ],
+)
+def test_the_search_finds_words_numbers_and_names_without_a_network(
+    site: pathlib.Path, chromium: Browser, words: str, title: str
+) -> None:
+    page = chromium.page()
+    addresses: list[str] = []
+    page.on("request", lambda request: addresses.append(request.url))
+    page.goto(address(site, "install.html"))
+    page.fill("input[name=q]", words)
+    page.press("input[name=q]", "Enter")
+    page.wait_for_selector("ul.search li a")
+    page.wait_for_function("!document.querySelector('#search-progress')?.textContent.includes('…')")
+    results = page.locator("ul.search li a").all_inner_texts()
+    assert [result for result in results if result.split(" > ")[0] == title], results
     assert [address for address in addresses if not address.startswith(("file:", "data:"))] == []
+    # Results have excerpts on a server only: a browser reads no other file of a page that is a file.
+    assert [trouble for trouble in chromium.close_pages() if "fetch" not in trouble] == []
+
+
+@pytest.mark.full
+@pytest.mark.needs("chromium")
+def test_no_page_scrolls_sideways_on_a_phone(site: pathlib.Path, chromium: Browser) -> None:
+    page = chromium.page(width=390, height=844)
+    wide = []
+    for path in sorted(site.rglob("*.html")):
+        page.goto(f"file://{path}")
+        if page.evaluate("document.documentElement.scrollWidth") > 390:
+            wide.append(str(path.relative_to(site)))
+    assert wide == []
+    assert chromium.close_pages() == []
+
+
+@pytest.mark.full
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_page_is_drawn_in_the_readers_scheme(site: pathlib.Path, chromium: Browser, dark: bool) -> None:
+    page = chromium.page(width=1440, dark=dark)
+    for name in (FRONT, TYPE_PAGE, "handbook.html"):
+        page.goto(address(site, name))
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (max(map(int, re.findall(r"\d+", background)[:3])) < 64) is dark, (name, background)
+        fonts = page.evaluate("getComputedStyle(document.body).fontFamily")
+        assert fonts.split(", ")[-1] != "serif", fonts
+        assert "sans-serif" in fonts
+        assert page.get_by_text("On this page").is_visible()
+        assert importlib.metadata.version("stoker") in page.inner_text(".site-version")
+    page.goto(address(site, FRONT))
+    pictures = page.locator("article img[src*=console-graph]")
+    shown = [picture.get_attribute("src") for picture in pictures.all() if picture.is_visible()]
+    assert shown == [f"_images/console-graph{'-dark' if dark else ''}.webp"]
+    assert chromium.close_pages() == []
+
+
+@pytest.mark.full
+def test_the_front_page_leads_everywhere(site: pathlib.Path) -> None:
+    text = (site / FRONT).read_text()
+    doors = text.partition('<ul class="doors')[2].partition("<h2")[0]
+    assert doors.count("<strong>") == 4
+    for page in ("tutorial", "day1", "plugins", "development", "handbook", "leave_heat"):
+        assert f'href="{page}.html"' in doors, page
+
+
+def test_the_front_page_has_the_numbers_of_the_measurements() -> None:
+    """A page with a measurement has both the number and the command."""
+    table = (
+        (DOC / "index.md").read_text().partition("## What it does better")[2].partition("\n\nThe times")[0]
+    )
+    measured = (DOC / "performance.md").read_text()
+    pages = measured + (DOC / "operation.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[4:]]
+    assert len(rows) >= 6
+    for name, heat, stoker, command in rows:
+        assert command in ("the same", "[troubleshooting](handbook.md)") or command.strip("`") in pages, name
+        for number in re.findall(r"\d[\d,.]* (?:s|ms|resources/s)\b", f"{stoker} {heat}"):
+            assert number.removesuffix(" resources/s") in pages, (name, number)
 
 
 def test_every_document_that_a_help_text_names_exists() -> None:
@@ -194,10 +280,19 @@ HIDDEN = types_of_stoker().keys() - TYPES.keys()
 
 
 def section(pages: dict[str, str], name: str) -> str:
-    page = pages[f"reference/types/{TYPES[name][0]}"]
-    start = page.rindex(f"{name}¶")
-    starts = [match.start() for match in re.finditer(r"[\w]+::[\w:]+¶", page)]
-    return page[start : min((at for at in starts if at > start), default=None)]
+    """The text of the page of a type, from its title to the end."""
+    page = pages[f"reference/types/{TYPES[name][0]}/{name.replace('::', '-').lower()}"]
+    return page[page.rindex(f"{name}¶") :]
+
+
+def test_the_page_of_a_type_begins_with_an_example(pages: dict[str, str]) -> None:
+    late = [
+        name
+        for name in TYPES
+        if re.search(r"(\w[\w ]*)¶", section(pages, name).partition("¶")[2])[1].split(". ")[-1].split()[-1]
+        != "Example"
+    ]
+    assert late == []
 
 
 def test_every_type_is_documented_with_all_it_has(pages: dict[str, str], subtests: pytest.Subtests) -> None:
@@ -248,7 +343,7 @@ def assert_has_way_of_working(pages: dict[str, str], name: str) -> None:
     status = getattr(declared, "status", None)
     assert " Status: " in part or not (status or issubclass(declared, DeclaredThing))
     for value in status.pending if status else ():
-        assert value in words(part.partition(" Status: ")[2].partition(" Properties¶")[0])
+        assert value in words(part.partition(" Status: ")[2])
 
 
 def test_the_table_of_types_says_how_the_tests_try_each(pages: dict[str, str]) -> None:

@@ -100,7 +100,13 @@ def test_the_long_description_has_absolute_links_and_a_picture(metadata: email.m
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert len(links) > 10
     assert [link for link in links if not link.startswith(("https://", "#"))] == []
-    assert re.search(r"!\[[^]]+\]\(https://\S+/raw/\S+/console-graph\.png\)", text)
+    pictures = re.findall(r'\bsrc(?:set)?="([^"]+)"', text)
+    names = [re.fullmatch(r"https://\S+/raw/branch/main/(\S+)", picture) for picture in pictures]
+    assert [name and name[1] for name in names] == [
+        "doc/images/console-graph-dark.webp",
+        "doc/images/console-graph.webp",
+    ]
+    assert [name[1] for name in names if name and not (ROOT / name[1]).is_file()] == []
     # Each leads to a file of the sources.
     paths = [match[1] for link in links if (match := re.search(r"/branch/main/([^#]+)", link))]
     assert [path for path in paths if not (ROOT / path).exists()] == []
