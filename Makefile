@@ -27,7 +27,7 @@ MAKEFLAGS += --silent
 endif
 QUIET := tools/quiet
 
-.PHONY: guests heat heat-suites horizon demo demo-cloud serve cloud templates pictures cloud-databases test test-full test-rest test-long fresh test-cloud chaos chaos-cloud fuzz attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
+.PHONY: guests heat heat-suites horizon demo demo-cloud serve cloud templates pictures cloud-databases test test-full test-rest test-long fresh test-cloud chaos chaos-cloud fuzz mutate attack quick quick-tests check lint mypy prose ready prepared test-deps console servers all-servers images simulate bench bench-check docs dist image constraints clean
 
 demo: .venv/client.stamp
 	$(BIN)/python examples/demo.py
@@ -95,6 +95,11 @@ chaos-cloud: test-deps
 # Random inputs to all parts that take some, or to SUBJECTS; those that break the law become files in tests/fuzz/cases.
 fuzz: .venv/test.stamp
 	cd tests && ../$(BIN)/python -m fuzz --inputs $(INPUTS) $(if $(SEED),--seed $(SEED)) $(SUBJECTS)
+
+# Plants faults in the code that safety rests on, one at a time, and names those that no test notices: all, those in lines
+# that differ from commit CHANGED, or those in PATHS.  What a stopped run has tried is not tried again.
+mutate: .venv/test.stamp
+	PYTHONPATH=tests $(BIN)/python -m mutate $(if $(CHANGED),--changed $(CHANGED)) $(PATHS) $(ARGS)
 
 # Tries every hole that was ever found, on an installation of its own, or at URL; ATTACKER and VICTIM are users of
 # two projects in clouds.yaml.
