@@ -327,6 +327,13 @@ class Database:
         """
         return self._run(transaction, write=True, brief=brief)
 
+    def ping(self) -> None:
+        """Check that the database answers; may take long.
+
+        :raises Unavailable: it does not.
+        """
+        self.read(lambda conn: conn.execute(sa.select(1)).scalar())
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()

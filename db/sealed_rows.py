@@ -17,6 +17,8 @@ from .ids import ContentId, SnapshotId, StackId, TaskId
 from .schema import tables
 from .states import TaskState
 
+SealedTable = sa.Table
+"""A table of `COLUMNS`."""
 MARK = '%"$fn":"sealed"%'
 """Pattern of the text of each value that holds a token; most rows do not match, and are not read."""
 

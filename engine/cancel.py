@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..db import snapshots, stacks, traversals
-from ..db.ids import StackId, TaskId, TraversalId, WaitsOn
+from ..db.ids import StackId, TaskId, TraversalId
 from ..db.rows import ReadyTasks, Stack
-from ..db.schema import tables
 from ..db.stacks import DueStack, LateStack
-from ..db.states import FINAL, INDEPENDENT, Status, TaskState
-from ..db.work import cancel, due_tasks, endings, stack_transitions, transitions
+from ..db.states import Status
+from ..db.work import cancel, due_tasks, endings, stack_transitions, tasks, transitions
 from ..db.work.stack_transitions import Failure
 from .context import Hints, announce
 
@@ -90,9 +88,7 @@ def fail_unreadable(
     :param by: host of the conductor, for the event.
     :param grace: seconds in which running tasks may end.
     """
-    t = tables.task
-    place = sa.select(t.c.stack_id, t.c.traversal).where(t.c.id == task_id, t.c.state.not_in(sorted(FINAL)))
-    if (task := conn.execute(place).first()) is None:
+    if (task := tasks.find_unfinished(conn, task_id)) is None:
         return TimedOutStacks()
     stack = stacks.lock_as_late(conn, task.stack_id)
     ended = TimedOutStacks()
@@ -157,33 +153,11 @@ def _release(conn: Connection, late: Sequence[LateStack], now: float, grace: flo
     """Stop the running tasks of stacks that have failed, and the nested stacks; wake the tasks of parents."""
     ids = [stack.id for stack in late]
     running = [*_stop(conn, late, now, grace), *cancel_nested(conn, ids, now=now, grace=grace)]
-    return TimedOutStacks(ids, running, _wake(conn, late, now))
+    return TimedOutStacks(ids, running, due_tasks.wake_for_stacks(conn, ids, now=now))
 
 
 def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float) -> list[TraversalId]:
     """Ask all running tasks of the stacks, of any traversal, to stop; return the traversals."""
-    t = tables.task
-    rows = conn.execute(
-        sa.select(t.c.id, t.c.traversal)
-        .where(
-            t.c.stack_id.in_([stack.id for stack in late]),
-            t.c.state == TaskState.RUNNING,
-            t.c.kind.not_in(sorted(INDEPENDENT)),
-        )
-        .order_by(t.c.id)
-        .with_for_update()
-    ).all()
-    cancel.ask_to_stop(conn, [TaskId(row.id) for row in rows], now=now, stop_by=now + grace)
-    return sorted({TraversalId(row.traversal) for row in rows})
-
-
-def _wake(conn: Connection, late: Sequence[LateStack], now: float) -> ReadyTasks:
-    """Make the tasks of parents ready that wait for the stacks."""
-    t = tables.task
-    names = [str(WaitsOn.stack(stack.id)) for stack in late]
-    # Few stacks are nested, so one query finds those that a task waits for.
-    awaited = conn.execute(sa.select(t.c.waits_on).where(t.c.waits_on.in_(names)).distinct()).scalars()
-    woken = ReadyTasks()
-    for name in sorted(awaited):
-        woken.merge(due_tasks.wake(conn, WaitsOn.parse(name), now=now))
-    return woken
+    running = tasks.lock_running(conn, [stack.id for stack in late])
+    cancel.ask_to_stop(conn, [task.id for task in running], now=now, stop_by=now + grace)
+    return sorted({task.traversal for task in running})

@@ -5,13 +5,12 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..db import content, sealed_rows
 from ..db.engine import Database
 from ..db.ids import ContentId
-from ..db.sealed_rows import COLUMNS, Row, SealedTree
+from ..db.sealed_rows import COLUMNS, Row, SealedTable, SealedTree
 from ..shapes import Json, JsonMap
 from .sealer import BoundSealer, Sealer, SealError, sealed_by
 from .tokens import replaced
@@ -115,12 +114,14 @@ class Rotation:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _rows(self) -> typing.Iterator[tuple[sa.Table, Row]]:
+    def _rows(self) -> typing.Iterator[tuple[SealedTable, Row]]:
         for table in COLUMNS:
             for rows in sealed_rows.scan(self._database, table, batch=self._batch):
                 yield from ((table, row) for row in rows)
 
-    def _count(self, result: RotationRound, table: sa.Table, row: Row, places: Sequence[BoundSealer]) -> None:
+    def _count(
+        self, result: RotationRound, table: SealedTable, row: Row, places: Sequence[BoundSealer]
+    ) -> None:
         """Count the values of a row; contents without a holder wait for the purge and are not counted."""
         if table.name == "content" and not places:
             return
@@ -137,7 +138,7 @@ class Rotation:
     def _renew(
         self,
         result: RotationRound,
-        table: sa.Table,
+        table: SealedTable,
         rows: Sequence[Row],
         places: Mapping[Json, Sequence[BoundSealer]],
     ) -> None:
@@ -175,7 +176,7 @@ class Rotation:
 
         return renew
 
-    def _places(self, table: sa.Table, row: Row) -> list[BoundSealer]:
+    def _places(self, table: SealedTable, row: Row) -> list[BoundSealer]:
         """Return the places of the row's values; none: they are not known any more."""
         if table.name == "credential":
             return [self._sealer.of_credential(row.key)]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import sqlalchemy as sa
 from oslo_config import cfg
 
 from ...api.health import DatabaseHealth
@@ -17,7 +16,7 @@ def database_health(conf: cfg.ConfigOpts) -> DatabaseHealth:
     It has a connection of its own: while all others are busy the database is healthy.
     """
     database = connect(conf, pool_size=1)
-    return DatabaseHealth(lambda: database.read(lambda conn: conn.execute(sa.select(1)).scalar()))
+    return DatabaseHealth(database.ping)
 
 
 def conductors_in_group(conf: cfg.ConfigOpts) -> Callable[[], GroupStatus | str]:

@@ -22,8 +22,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from ...db.engine import Database
 from ...db.errors import DamagedRow, RowLocked, Unavailable
 from ...db.ids import MemberId, TaskId, TraversalId
@@ -223,7 +221,7 @@ class WorkLoop:
     def database_answers(self) -> bool:
         """Return whether the database answers; may take long."""
         try:
-            self._database.read(lambda conn: conn.execute(sa.select(1)).scalar())
+            self._database.ping()
         except Unavailable as error:
             if self._seldom.passes("still"):
                 LOG.warning("The database is still unavailable: %s", error)

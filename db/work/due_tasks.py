@@ -30,6 +30,18 @@ def wake(conn: Connection, waits_on: WaitsOn, *, now: float) -> ReadyTasks:
     return countdown.wake(conn, parked, now=now)
 
 
+def wake_for_stacks(conn: Connection, stack_ids: Iterable[StackId], *, now: float) -> ReadyTasks:
+    """Let the tasks be claimed that are parked for any of these stacks; return them by traversal."""
+    t = tables.task
+    names = [str(WaitsOn.stack(stack_id)) for stack_id in stack_ids]
+    # Few stacks are nested, so one query finds those that a task waits for.
+    awaited = conn.execute(sa.select(t.c.waits_on).where(t.c.waits_on.in_(names)).distinct()).scalars()
+    woken = ReadyTasks()
+    for name in sorted(awaited):
+        woken.merge(wake(conn, WaitsOn.parse(name), now=now))
+    return woken
+
+
 def wake_parked(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -> ReadyTasks:
     """Let parked tasks be claimed without their event; return those that were parked, by traversal.
 

@@ -11,7 +11,7 @@ from ..bulk import chunks
 from ..ids import AwaitedKind, MemberId, ResourceId, StackId, TaskId, TraversalId, TraversalNumber
 from ..rows import ReadyTasks, Task
 from ..schema import tables
-from ..states import FINAL, Standing, TaskKind, TaskState, turn_of
+from ..states import FINAL, INDEPENDENT, Standing, TaskKind, TaskState, turn_of
 
 _AWAITED = f"{AwaitedKind.STACK}:"
 # With coalesce, because NOT NULL is NULL: a task that is parked until a retry waits for nothing.
@@ -140,7 +140,7 @@ def set_successors(conn: Connection, task_id: TaskId, successors: Sequence[TaskI
 
 
 class Locked(typing.NamedTuple):
-    """A task whose row this transaction has locked."""
+    """The ids of a task whose row this transaction has locked."""
 
     id: TaskId
     traversal: TraversalId
@@ -173,3 +173,18 @@ def by_traversal(tasks: Iterable[Locked | Task]) -> ReadyTasks:
     for task in tasks:
         ready.add(task.traversal, task.id)
     return ready
+
+
+def find_unfinished(conn: Connection, task_id: TaskId) -> Locked | None:
+    """Return the ids of a task that has not ended, without a lock; None: there is no such task."""
+    t = tables.task.c
+    query = sa.select(t.id, t.traversal, t.stack_id).where(t.id == task_id, t.state.not_in(sorted(FINAL)))
+    row = conn.execute(query).first()
+    return None if row is None else Locked(*row)
+
+
+def lock_running(conn: Connection, stack_ids: Iterable[StackId]) -> list[Locked]:
+    """Lock the running tasks of stacks, of any traversal, but those that run during any action."""
+    t = tables.task.c
+    of_action = t.kind.not_in(sorted(INDEPENDENT))
+    return lock(conn, sa.and_(t.stack_id.in_(sorted(stack_ids)), t.state == TaskState.RUNNING, of_action))
