@@ -96,6 +96,7 @@ class Installation:
             "TEMPEST_CONFIG_DIR": str(self._folder),
             "OS_CLIENT_CONFIG_FILE": str(self._folder / "clouds.yaml"),
             "OS_HEATCLIENT_EXEC_DIR": str(BIN),
+            "OS_TEST_TIMEOUT": "600",  # openstacksdk ends a test after five seconds by default.
             "OS_AUTH_URL": self._keystone.url,
             "OS_USERNAME": "demo",
             "OS_PASSWORD": PASSWORD,

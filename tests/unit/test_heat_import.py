@@ -298,6 +298,23 @@ def test_a_stack_whose_name_stoker_has_already_stays(installation: Installation)
         assert "another stack of this name" in only(installation.run(dry_run=dry_run)).reasons[0]
 
 
+def test_a_stack_with_an_id_that_stoker_has_already_stays_with_that_reason(
+    installation: Installation,
+) -> None:
+    """As in a copy of Heat's database in which somebody has given the root another id and name."""
+    root_id, child_id = _nested(installation)
+    assert only(installation.run()).disposition == Disposition.MOVED
+    other = str(uuid.uuid4())
+    s = heat_tables.stack
+    r = heat_tables.resource
+    with installation.heat.engine.begin() as conn:
+        conn.execute(sa.update(s).where(s.c.id == root_id).values(id=other, name="other"))
+        conn.execute(sa.update(s).where(s.c.id == child_id).values(owner_id=other))
+        conn.execute(sa.update(r).where(r.c.stack_id == root_id).values(stack_id=other))
+    [reason] = only(installation.run()).reasons
+    assert "Stoker has another row with the" in reason
+
+
 def test_half_updated_resources_keep_the_definition_of_the_template_that_they_had(
     installation: Installation,
 ) -> None:
@@ -409,11 +426,30 @@ def test_the_command_reports_what_stays_and_shows_no_secret(
     assert manage(installation, *arguments, "--stack", "random").returncode == 0
 
 
+def test_the_command_refuses_a_wrong_key_before_any_stack(
+    installation: Installation, tmp_path: pathlib.Path
+) -> None:
+    row = HeatRow("r", "stack-r", {"length": 8}, data={"value": "x"}, secret=["value"])
+    installation.heat.stack("random", template({"r": {"type": "OS::Heat::RandomString"}}), [row])
+    installation.heat.stack("plain", template({"v": VALUE}), [value_row()])
+    key_file = tmp_path / "key"
+    key_file.write_text("another key of thirty-two chars.")
+    arguments = ["--database", installation.heat_url, "--encryption-key-file", str(key_file)]
+    for more in ([], ["--dry-run"]):
+        done = manage(installation, *arguments, *more)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "give Heat's auth_encryption_key" in done.stderr
+    assert installation.run(dry_run=True).counts() == {"moves": 2}
+
+
 @pytest.mark.parametrize(
     ("url", "words"),
     [
         ("sqlite:///{directory}/other.sqlite", "it is none of Heat's"),
         ("nothing://", "nothing"),
+        # The drivers of Heat's configuration are not installed: the database is asked by Stoker's own.
+        ("postgresql+psycopg2://heat@127.0.0.1:1/heat", "port 1 failed"),
+        ("mysql+mysqldb://heat@127.0.0.1:1/heat", "Can't connect to MySQL server"),
         ("@{directory}/missing", "No such file"),
     ],
 )
