@@ -301,7 +301,7 @@ def test_a_stack_whose_name_stoker_has_already_stays(installation: Installation)
 def test_a_stack_with_an_id_that_stoker_has_already_stays_with_that_reason(
     installation: Installation,
 ) -> None:
-    """As in a copy of Heat's database in which somebody has given the root another id and name."""
+    """Import a copy of Heat's database in which somebody has given the root another id and name."""
     root_id, child_id = _nested(installation)
     assert only(installation.run()).disposition == Disposition.MOVED
     other = str(uuid.uuid4())
