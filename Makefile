@@ -101,9 +101,9 @@ fuzz: .venv/test.stamp
 mutate: .venv/test.stamp
 	PYTHONPATH=tests $(BIN)/python -m mutate $(if $(CHANGED),--changed $(CHANGED)) $(PATHS) $(ARGS)
 
-# Tries every hole that was ever found, on an installation of its own, or at URL; ATTACKER and VICTIM are users of
-# two projects in clouds.yaml.
-attack: .venv/test.stamp
+# Tries every hole that was ever found, on an installation of its own, with Keystone, or at URL; ATTACKER and VICTIM
+# are users of two projects in clouds.yaml.
+attack: .venv/test.stamp $(if $(URL),,.venv/cloud/installed.stamp)
 	cd tests && ../$(BIN)/python -W ignore -m attack $(URL) $(if $(ATTACKER),--cloud $(ATTACKER)) $(if $(VICTIM),--victim $(VICTIM)) $(if $(CASES),--cases $(CASES))
 
 # What one runs while one works: less than a minute on two cores.

@@ -1,7 +1,7 @@
 """``make attack``: tries every hole that was ever found, on an installation, and prints a table.
 
 Usage:
-    python -m attack                             on an installation of its own
+    python -m attack                             on its own installation, with Keystone
     python -m attack http://host:8004            without Keystone
     options: --cloud A --victim B   users of two projects, by their names in clouds.yaml
              --cases NAME …         some attacks;  --list prints all
@@ -22,12 +22,14 @@ from collections.abc import Iterator, Sequence
 
 import openstack
 import requests
-from attack import bombs, guests, nested, protocol, software, tenants
+from attack import bombs, guests, nested, protocol, roles, software, tenants
+from attack.callers import make_callers
 from attack.cases import CASES, Case
 from attack.target import SKIPPED, Party, Skip, Target, Unexpected
 from client.serving import Service
+from harness.keystone import Keystone
 
-MODULES = (tenants, nested, software, guests, bombs, protocol)
+MODULES = (tenants, roles, nested, software, guests, bombs, protocol)
 """The modules whose import fills the table."""
 LINE = "{:<9} {:<34} {:<8} {}"
 
@@ -39,15 +41,15 @@ def party_of(cloud: str) -> Party:
 
 
 @contextlib.contextmanager
-def address_of(url: str | None) -> Iterator[str]:
-    """Yield the address of the installation; without one, start one until the end of the block."""
-    if url is not None:
-        yield url.rstrip("/").removesuffix("/v1")
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        service = Service(pathlib.Path(folder), conductors=1)
+def own_installation(run: str) -> Iterator[Target]:
+    """Start Stoker and a Keystone with users of all roles, until the end of the block."""
+    with Keystone() as keystone, tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder, "attack.conf")
+        config.write_text(keystone.options())
+        service = Service(pathlib.Path(folder), conductors=1, config=config)
         try:
-            yield service.url
+            callers = make_callers(keystone, run)
+            yield Target(service.url, callers.attacker, callers.victim, run, callers=callers)
         finally:
             service.stop()
 
@@ -111,13 +113,18 @@ def main() -> int:
     if unknown := set(options.cases) - CASES.keys():
         parser.error(f"there is no attack {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
     run = uuid.uuid4().hex[:8]
-    parties = (
-        [party_of(attacker), party_of(options.victim)]
-        if attacker and options.victim
-        else [Party(f"attack-a-{run}"), Party(f"attack-b-{run}")]
-    )
-    with address_of(options.url) as root:
-        succeeded = attack(Target(root, *parties, run=run), options.cases or list(CASES))
+    names = options.cases or list(CASES)
+    if options.url is None:
+        with own_installation(run) as target:
+            succeeded = attack(target, names)
+    else:
+        parties = (
+            [party_of(attacker), party_of(options.victim)]
+            if attacker and options.victim
+            else [Party(f"attack-a-{run}"), Party(f"attack-b-{run}")]
+        )
+        root = options.url.rstrip("/").removesuffix("/v1")
+        succeeded = attack(Target(root, *parties, run=run), names)
     print(f"{succeeded} of {len(options.cases or CASES)} attacks were not answered as they must be")
     return 1 if succeeded else 0
 

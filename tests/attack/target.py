@@ -48,6 +48,15 @@ class Party:
         return {} if self.token is None else {"X-Auth-Token": self.token()}
 
 
+class RoleCallers(typing.Protocol):
+    """The users of all roles; see callers.py."""
+
+    @property
+    def of_roles(self) -> Mapping[str, Party]: ...
+    @property
+    def unscoped(self) -> Mapping[str, Party]: ...
+
+
 TEMPLATE: Json = {
     "heat_template_version": "2021-04-16",
     "parameters": {"text": {"type": "string"}, "secret": {"type": "string", "hidden": True}},
@@ -85,6 +94,7 @@ class Target:
 
     :ivar root: address of the API without version and project, without a slash at the end.
     :ivar names: values of the variables of paths that are the victim's.
+    :ivar callers: users of all roles; None: only the two parties are known.
     """
 
     root: str
@@ -95,6 +105,16 @@ class Target:
     stacks: dict[str, str] = dataclasses.field(default_factory=dict)
     outputs: dict[str, Json] = dataclasses.field(default_factory=dict)
     session: requests.Session = dataclasses.field(default_factory=requests.Session)
+    callers: RoleCallers | None = None
+
+    def needs_callers(self) -> RoleCallers:
+        """Return the users of all roles.
+
+        :raises Skip: they are not known.
+        """
+        if self.callers is None:
+            raise Skip("only the users of an installation of its own have all roles")
+        return self.callers
 
     @property
     def has_keystone(self) -> bool:

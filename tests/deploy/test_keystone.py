@@ -8,9 +8,16 @@ import re
 import subprocess
 import sys
 import typing
+import uuid
 from collections.abc import Iterator
 
 import pytest
+import requests
+from attack.__main__ import tried
+from attack.callers import make_callers
+from attack.cases import CASES
+from attack.target import Target
+from attack.test_attack import holey
 from client.serving import Answer, Service, fault
 from harness import templates
 from harness.keystone import PASSWORD, REGION, Keystone
@@ -18,6 +25,8 @@ from harness.waiting import wait_for
 
 Json = typing.Any
 GLOBAL = "'stacks:global_index': 'rule:context_is_admin'\n"
+ROLES = ("operations_by_role", "foreign_projects_by_role", "tokens_without_a_project")
+"""The attacks that need users of all roles."""
 LIVES = (6, 30, 150)
 """Seconds a hasty token lives; more only where it has expired before its request."""
 HELD = templates.template(
@@ -106,13 +115,7 @@ def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Itera
         for role in ("reader", "member"):
             user = keystone.make("user", name=f"{project}-{role}", domain_id="default", password=PASSWORD)
             keystone.grant(user, projects[project], role)
-    config.write_text(
-        f"[api]\nauth_strategy = keystone\n[oslo_policy]\npolicy_file = {policy}\n"
-        f"[keystone_authtoken]\nauth_type = password\nauth_url = {keystone.url}\nusername = admin\n"
-        f"password = {PASSWORD}\nproject_name = admin\n"
-        "user_domain_id = default\nproject_domain_id = default\n"
-        f"www_authenticate_uri = {keystone.url}\n"
-    )
+    config.write_text(f"{keystone.options()}[oslo_policy]\npolicy_file = {policy}\n")
     service = Service(folder, config=config)
     entry = keystone.make("service", name="stoker", type="orchestration")
     url = f"{service.url}/v1/%(project_id)s"
@@ -218,7 +221,29 @@ def test_no_attack_of_another_project_succeeds(cloud: Cloud, tmp_path: pathlib.P
     )
     assert done.returncode == 0, done.stdout + done.stderr
     skipped = [line.split()[1] for line in done.stdout.splitlines() if line.split()[2:3] == ["skipped"]]
-    assert skipped == ["rebound_names"], done.stdout
+    assert skipped == [*ROLES, "rebound_names"], done.stdout
+
+
+def _one_refusal_less(path: str, answer: requests.Response) -> tuple[int, bytes]:
+    """Worsen the answers to those who may not delete a snapshot: as if the policy had let them pass."""
+    is_it = answer.request.method == "DELETE" and "/snapshots/" in path and answer.status_code == 403
+    return 404 if is_it else answer.status_code, answer.content
+
+
+def test_each_role_does_what_the_policy_says_with_tokens_of_keystones(cloud: Cloud) -> None:
+    """And a single refusal that is missing is noticed."""
+    run = uuid.uuid4().hex[:8]
+    callers = make_callers(cloud.keystone, run)
+    target = Target(cloud.service.url, callers.attacker, callers.victim, run, callers=callers)
+    try:
+        target.set_up()
+        problems = {name: tried(CASES[name], target) for name in ROLES}
+        with holey(cloud.service.url, _one_refusal_less) as url:
+            noticed = {name: tried(CASES[name], dataclasses.replace(target, root=url)) for name in ROLES}
+    finally:
+        left = target.clean()
+    assert (problems, left) == (dict.fromkeys(ROLES, ""), [])
+    assert [name for name, problem in noticed.items() if "/snapshots/{snapshot_id}: " not in problem] == []
 
 
 def test_the_conductors_are_listed_for_admins(cloud: Cloud) -> None:

@@ -23,6 +23,9 @@ key_repository = {directory}/fernet
 key_repository = {directory}/fernet
 [credential]
 key_repository = {directory}/credential
+[resource]
+admin_project_domain_name = Default
+admin_project_name = admin
 [identity]
 password_hash_rounds = 4
 [token]
@@ -78,6 +81,16 @@ class Keystone(Server):
         except requests.RequestException:
             return False
 
+    def options(self) -> str:
+        """Return the options by which a Stoker validates tokens here."""
+        return (
+            "[api]\nauth_strategy = keystone\n"
+            f"[keystone_authtoken]\nauth_type = password\nauth_url = {self.url}\nusername = admin\n"
+            f"password = {PASSWORD}\nproject_name = admin\n"
+            "user_domain_id = default\nproject_domain_id = default\n"
+            f"www_authenticate_uri = {self.url}\n"
+        )
+
     @contextlib.contextmanager
     def hasty(self, seconds: int) -> Iterator[str]:
         """A second Keystone on the same data whose tokens live so many seconds; its v3 root."""
@@ -94,10 +107,14 @@ class Keystone(Server):
 
     def token(self, user: str, project: str | None, url: str | None = None) -> str:
         """A token of the user, for a project; None: for the system."""
-        default = {"id": "default"}
         scope: Json = {"system": {"all": True}}
         if project is not None:
-            scope = {"project": {"name": project, "domain": default}}
+            scope = {"project": {"name": project, "domain": {"id": "default"}}}
+        return self.scoped_token(user, scope, url)
+
+    def scoped_token(self, user: str, scope: Json, url: str | None = None) -> str:
+        """A token of the user, for a scope as Keystone's API describes it."""
+        default = {"id": "default"}
         password = {"user": {"name": user, "domain": default, "password": PASSWORD}}
         body = {"auth": {"identity": {"methods": ["password"], "password": password}, "scope": scope}}
         answer = requests.post(f"{url or self.url}/auth/tokens", json=body, timeout=120)
@@ -119,6 +136,11 @@ class Keystone(Server):
         (role_row,) = self._admin("GET", f"/roles?name={role}")["roles"]
         self._admin("PUT", f"/projects/{project}/users/{user}/roles/{role_row['id']}")
 
+    def grant_in_domain(self, user: str, role: str) -> None:
+        """Give a user a role in the default domain, by the user's id and the role's name."""
+        (role_row,) = self._admin("GET", f"/roles?name={role}")["roles"]
+        self._admin("PUT", f"/domains/default/users/{user}/roles/{role_row['id']}")
+
     def endpoints(self, region: str) -> dict[str, str]:
         """Return the URLs of a region's endpoints, by interface."""
         rows = self._admin("GET", f"/endpoints?region_id={region}")["endpoints"]
@@ -129,6 +151,11 @@ class Keystone(Server):
         query = f"user.id={self.id_of('user', user)}&scope.project.id={self.id_of('project', project)}"
         rows = self._admin("GET", f"/role_assignments?include_names&{query}")["role_assignments"]
         return {row["role"]["name"] for row in rows}
+
+    def roles_of_all(self) -> list[Json]:
+        """Return all roles that there are."""
+        roles: list[Json] = self._admin("GET", "/roles")["roles"]
+        return roles
 
     def id_of(self, kind: str, name: str) -> str:
         """The id of the project or user of this name."""

@@ -5,13 +5,13 @@ routes shows as a line of it.
 """
 
 import difflib
-import pathlib
 import typing
 import uuid
 
 import falcon.testing
 import pytest
-from harness.route_bodies import TEMPLATE, right_body
+from harness.policy_requests import BODIES, CALLERS, TABLE, WORDS, policy_requests, table_line
+from harness.route_bodies import TEMPLATE
 from oslo_config import cfg
 from oslo_policy import policy
 from simulation.test_life import ADDRESSES, api_of
@@ -22,36 +22,6 @@ from stoker.cli.wiring.routes import ROUTES
 from stoker.resources.contract.views import StackFacts
 
 Json = typing.Any
-TABLE = pathlib.Path(__file__).with_name("policy_matrix.txt")
-CALLERS: dict[str, tuple[str, ...]] = {
-    "nobody": (),
-    "none": ("none",),
-    "guest": ("heat_stack_user",),
-    "reader": ("reader",),
-    "member": ("reader", "member"),
-    "admin": ("reader", "member", "admin"),
-    "operator": ("reader", "member", "admin"),
-}
-"""The callers by their columns, with their roles; the first one has no token, and only the last one's
-project is the admins'."""
-BODIES: dict[str, Json] = {
-    **{
-        f"actions {name}": {name: None}
-        for name in (
-            *("suspend", "resume", "check", "continue", "step"),
-            *("cancel_update", "cancel_without_rollback"),
-        )
-    },
-    "no change": {"existing": True},
-    "change": {"template": TEMPLATE},
-}
-"""The bodies of the requests whose rule follows from the body."""
-BY_BODY = {
-    ("POST", "actions"): [name for name in BODIES if name.startswith("actions")],
-    ("PATCH", "{stack_id}"): ["no change", "change"],
-}
-OPEN = {"/", "/v1/openapi.json", "/v1", "/healthcheck", "/v1/identity/v3", "/v1/identity/v3/auth/tokens"}
-"""Paths that are not for users of a project; a signature decides, or everybody may see them."""
 WITHOUT_ROUTE = ("cloudformation:", "resource_types:", "service:hosts", "global_index", "actions:snapshot")
 """Parts of rules that no operation of the table asks for.  Heat takes snapshots by another route, too."""
 HEAD = """\
@@ -148,20 +118,6 @@ def foreign(api: falcon.testing.TestClient, world: World) -> Project:
     return Project(api, world, "foreign")
 
 
-def _operations() -> list[tuple[str, str, str, Json]]:
-    """Method, path, name and body of each operation for users, and of each body that decides about a rule."""
-    operations: list[tuple[str, str, str, Json]] = []
-    for path, methods in sorted(ROUTES.items()):
-        if path in OPEN or "{arn" in path or "{row}" in path:
-            continue
-        for method in methods:
-            names = BY_BODY.get((method, path.rpartition("/")[2]), [""])
-            for name in names:
-                shown = f"{method:<6} {path}{f' [{name}]' if name else ''}"
-                operations.append((method, path, shown, BODIES.get(name, right_body(method, path))))
-    return operations
-
-
 def _filled(path: str, values: typing.Mapping[str, str]) -> str:
     for name, value in values.items():
         path = path.replace(f"{{{name}}}", value)
@@ -179,11 +135,7 @@ def _ask(
 
 def _word(answer: falcon.testing.Result) -> str:
     """The word of the table for an answer: whether the policy has let the request pass."""
-    return {401: "401", 403: "-"}.get(answer.status_code, "yes")
-
-
-def _line(name: str, words: typing.Iterable[str]) -> str:
-    return f"{name:<100}" + "".join(f"{word:<9}" for word in words).rstrip()
+    return WORDS.get(answer.status_code, "yes")
 
 
 def test_each_operation_is_for_the_callers_of_the_table(
@@ -192,12 +144,12 @@ def test_each_operation_is_for_the_callers_of_the_table(
     """The policy comes before the search: of who may do it, the ids that nobody has are not found."""
     absent = {name: value if "_id" not in name else str(uuid.uuid4()) for name, value in own.values.items()}
     absent |= {"tenant_id": "own", "project_id": "own"}
-    lines = [_line("operation", CALLERS)]
-    for method, path, name, body in _operations():
+    lines = [table_line("operation", CALLERS)]
+    for method, path, name, body in policy_requests():
         answers = [_ask(api, method, _filled(path, absent), caller, "own", body) for caller in CALLERS]
         assert max(answer.status_code for answer in answers) < 500, name
-        lines.append(_line(name, map(_word, answers)))
-    lines += ["", _line("rule", CALLERS)]
+        lines.append(table_line(name, map(_word, answers)))
+    lines += ["", table_line("rule", CALLERS)]
     authentication = KeystoneAuthentication(enforcer)
     for rule in sorted(rule.name for rule in list_rules()):
         if any(part in rule for part in WITHOUT_ROUTE):
@@ -210,7 +162,7 @@ def test_each_operation_is_for_the_callers_of_the_table(
                 words.append(
                     "yes" if authentication._allows(authentication.identify("own", headers), rule) else "-"
                 )
-            lines.append(_line(rule, words))
+            lines.append(table_line(rule, words))
     table = HEAD + "".join(f"{line}\n" for line in lines)
     if table != TABLE.read_text():
         diff = difflib.unified_diff(
@@ -236,7 +188,7 @@ def test_what_the_table_allows_is_served(api: falcon.testing.TestClient, own: Pr
     """A reader sees each thing of the own project; a route that finds nothing at all would fit the table."""
     unserved = [
         (name, answer.status_code)
-        for method, path, name, body in _operations()
+        for method, path, name, body in policy_requests()
         if method == "GET" and "/admin/" not in path
         for answer in [_ask(api, method, _filled(path, own.values), "reader", "own")]
         if answer.status_code not in (200, 302, 403)
@@ -251,7 +203,7 @@ def test_no_token_is_good_for_the_path_of_another_project(
     """The token of each role is for its own project only, whatever the operation."""
     passed = [
         (name, answer.status_code)
-        for method, path, name, body in _operations()
+        for method, path, name, body in policy_requests()
         if "{tenant_id}" in path
         for answer in [_ask(api, method, _filled(path, foreign.values), caller, "own", body)]
         if answer.status_code != 403 or foreign.values["stack_id"] in answer.text
@@ -269,7 +221,7 @@ def test_a_foreign_id_is_answered_as_one_that_nobody_has(
     """Each id of another project, in each place that takes one: the same status, in the same words."""
     unlike = []
     nobodys = str(uuid.uuid4())
-    for method, path, name, body in _operations():
+    for method, path, name, body in policy_requests():
         for variable in IDS:
             if f"{{{variable}}}" not in path:
                 continue
