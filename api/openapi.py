@@ -93,6 +93,10 @@ class RoutedOperation(typing.Protocol):
     def shared(self) -> Set[str] | None:
         """Return the names of the query's parameters, where requests share answers; None: they do not."""
 
+    @property
+    def name(self) -> str:
+        """Return the beginning of its id; empty: that of the handler."""
+
 
 @dataclass(frozen=True)
 class _Route:
@@ -104,7 +108,9 @@ class _Route:
 
     @property
     def name(self) -> str:
-        """Return the name of the handler, with its module, or with its feature."""
+        """Return the name of the operation, or of its handler, with its module, or with its feature."""
+        if self.operation.name:
+            return self.operation.name
         handler = self.operation.handler
         folder, _, module = handler.__module__.rpartition(".")
         if module == "handlers":

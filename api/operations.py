@@ -21,7 +21,6 @@ from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer, Sealer
 from .authenticator import Authenticator
 from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, QuotaService, ReadColumns, no_cloud
-from .console import ConsoleServices
 from .reply import Reply
 from .request import ApiLimits, HttpRequest
 from .strangers import Strangers
@@ -39,7 +38,6 @@ class Services:
     :ivar downloads: the functions that fetch files that requests name; None: nothing is fetched.
     :ivar draining: a function that returns whether the service is about to end.
     :ivar ec2: the exchange of signed requests for users; None: nobody is authenticated.
-    :ivar console: the collaborators of the routes for consoles.
     :ivar columns: functions that read the fields of features in lists of stacks.
     :ivar features: what the handlers of features use, by its type.
     :ivar poll_ring: a function that asks all conductors to poll the ring's members now.
@@ -72,7 +70,6 @@ class Services:
     cloud: CloudOf = no_cloud
     downloads: Downloads | None = None
     ec2: Exchange | None = None
-    console: ConsoleServices = field(default_factory=ConsoleServices)
     count_request: Callable[[str], None] = lambda project_id: None
     count_key: Callable[[str], None] = lambda key: None
     strangers: Strangers = field(default_factory=Strangers)
@@ -143,6 +140,7 @@ class Operation:
     :ivar everywhere: whether it concerns the whole installation; its path has no project, the token's counts.
     :ivar signed: whether the handler verifies a signature of the whole request, whose body is not parsed.
     :ivar templates: whether users sign it, too, whose templates may be larger than what guests may send.
+    :ivar name: the beginning of its id in the API's description; empty: that of its handler, with its module.
     :ivar shared: the names of the query's parameters, where the answer depends on nothing of the caller
         but their project and their rights, so that requests share it (shared_answers.py).  None: they
         do not share it.
@@ -155,6 +153,7 @@ class Operation:
     templates: bool = False
     everywhere: bool = False
     shared: Set[str] | None = None
+    name: str = ""
 
 
 Routes = Mapping[str, Mapping[str, Operation]]

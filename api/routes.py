@@ -10,7 +10,6 @@ from collections.abc import Iterable, Set
 from ..engine.signal_urls import IDENTITY
 from .handlers import (
     actions,
-    console,
     description,
     events,
     guests,
@@ -79,19 +78,6 @@ KERNEL_ROUTES: Routes = {
         "GET": Operation(software.metadata, "software_deployments:metadata")
     },
     f"{TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
-    f"{TENANT}/services": {"GET": Operation(meta.services, "service:index", shared=_NO_QUERY)},
-    f"{ADMIN}/ring": {"GET": _operators(operators.ring, "ring:show", shared=operators.RING_QUERY)},
-    f"{ADMIN}/ring/plan": {"POST": _operators(operators.plan, "ring:plan")},
-    f"{ADMIN}/ring/rebalance": {"POST": _operators(operators.rebalance, "ring:rebalance")},
-    f"{ADMIN}/ring/{{host}}/drain": {"POST": _operators(operators.drain, "ring:drain")},
-    f"{ADMIN}/ring/{{host}}/undrain": {"POST": _operators(operators.undrain, "ring:undrain")},
-    f"{ADMIN}/conductors/{{host}}": {
-        "GET": _operators(operators.conductor, "conductors:show", shared=_NO_QUERY)
-    },
-    f"{ADMIN}/stack_counts": {"GET": _operators(operators.counts_everywhere, "stacks:global_count")},
-    f"{ADMIN}/stuck_stacks": {
-        "GET": _operators(operators.stuck_stacks, "stacks:global_stuck", shared=operators.STUCK_QUERY)
-    },
     f"{ADMIN}/project_quotas": {"GET": _operators(operators.list_quotas, "quotas:global_index")},
     f"{ADMIN}/quotas/{{project_id}}": {
         "GET": _operators(operators.quotas, "quotas:global_show"),
@@ -99,7 +85,6 @@ KERNEL_ROUTES: Routes = {
         "DELETE": _operators(operators.reset_quotas, "quotas:delete"),
     },
     f"{TENANT}/quotas": {"GET": Operation(operators.own_quotas, "quotas:show")},
-    f"{TENANT}/stack_counts": {"GET": Operation(operators.counts, "stacks:count")},
     f"{TENANT}/stacks": {
         "GET": Operation(stack_list.index, "stacks:index", shared=stack_list.INDEX_QUERY),
         "POST": Operation(stacks.create, "stacks:create"),
@@ -153,8 +138,6 @@ KERNEL_ROUTES: Routes = {
     f"{RESOURCE}/guest/{{row}}": dict.fromkeys(
         ("GET", "HEAD"), Operation(guests.metadata, None, presigned=guests.PURPOSE)
     ),
-    f"{STACK}/graph": {"GET": Operation(console.graph, "stacks:graph")},
-    f"{STACK}/inspect": {"GET": Operation(console.inspect, "stacks:inspect", shared=console.INSPECT_QUERY)},
     f"{STACK}/events": {"GET": Operation(events.index, "events:index", shared=events.QUERY)},
     f"{RESOURCE}/events": {"GET": Operation(events.of_resource, "events:index", shared=events.QUERY)},
     f"{RESOURCE}/events/{{event_id}}": {"GET": Operation(events.show, "events:show")},

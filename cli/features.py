@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from oslo_config import cfg
 
 from ..features.cloudformation.feature import CLOUDFORMATION
+from ..features.diagnosis.feature import DIAGNOSIS
 from ..features.drift.feature import DRIFT
 from ..features.moves.feature import MOVES
 from ..features.registry import Feature, load
 
-FEATURES: Sequence[Feature] = (CLOUDFORMATION, DRIFT, MOVES)
+FEATURES: Sequence[Feature] = (CLOUDFORMATION, DIAGNOSIS, DRIFT, MOVES)
 
 
 def settings_of(feature: Feature, conf: cfg.ConfigOpts) -> typing.Any:

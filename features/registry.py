@@ -17,6 +17,8 @@ class Feature:
     :ivar routes: its `Routes` of the API.
     :ivar columns: a function that reads its fields in lists of stacks, as `ReadColumns`.
     :ivar metrics: its metrics, each a `Metric`.
+    :ivar services: below `cli/wiring`, a function from the parts of a process and the `EngineContext` to what
+        its handlers use, by type.
     :ivar settings: below `cli/config`, a function that returns its settings of the configuration's options;
         nothing outside of `cli/` reads them.
     :ivar duties: a function from its settings and the `DutyServices` of a conductor to its duties, each a
@@ -26,6 +28,7 @@ class Feature:
 
     name: str
     routes: str = ""
+    services: str = ""
     columns: str = ""
     metrics: str = ""
     settings: str = ""

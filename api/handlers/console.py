@@ -9,6 +9,7 @@ from ...db.rows import Stack
 from ...db.statements import LEVELS
 from ...engine.diagnosis.presence import fleet_by_reports
 from ...engine.diagnosis.report import StackReport, as_json, read_report
+from ..console import ConsoleServices
 from ..errors import not_found
 from ..etags import has_latest
 from ..operations import Request
@@ -29,7 +30,7 @@ def graph(request: Request) -> Reply:
     stack_id = request.path["stack_id"]
     depth = min(request.number("nested_depth") or 0, LEVELS)
     read = functools.partial(_read_graph, request, depth)
-    graph = request.services.console.graphs.get((stack_id, depth), read)
+    graph = request.services.of(ConsoleServices).graphs.get((stack_id, depth), read)
     if not request.caller.may_see(graph.stack.project_id) or graph.stack.name != request.path["stack_name"]:
         raise not_found("Stack", f"{request.path['stack_name']}/{stack_id}")
     tag = f'"{graph.change}"'
@@ -63,7 +64,7 @@ def inspect(request: Request) -> Reply:
     """Answer GET …/inspect."""
     limit = min(request.number("limit") or TASKS, MOST_TASKS)
     hosts = request.may(SHOWS_HOSTS)
-    console = request.services.console
+    console = request.services.of(ConsoleServices)
     group = console.group()
 
     def read(conn: Connection) -> StackReport:

@@ -1,11 +1,8 @@
 """Handlers that show the installation: types, functions, services, versions, health."""
 
-from ...db import conductors
 from ...engine.planning.requests import TypeForbidden, TypeUnavailable
-from ...observe.instants import iso
 from ...resources import rendering
 from ...resources.plugin import ResourceType
-from ...rpc.contract import WORK_TOPIC
 from ...template import versions as language
 from ...template.errors import TemplateError
 from ..errors import Fault, bad_request, not_found
@@ -91,30 +88,6 @@ def build_info(request: Request) -> Reply:
     """Answer GET /build_info."""
     build = dict(request.services.build)
     return Reply({"api": build, "engine": build})
-
-
-def services(request: Request) -> Reply:
-    """Answer GET /services."""
-    group = request.services.console.group()
-    views = [
-        {
-            "id": item.incarnation or item.host,
-            "binary": "stoker-conductor",
-            "hostname": item.host,
-            "host": item.host,
-            "engine_id": item.incarnation,
-            "topic": WORK_TOPIC,
-            "report_interval": 1,
-            "status": "unknown" if isinstance(group, str) else "up" if item.host in group.hosts else "down",
-            "created_at": iso(item.started_at),
-            "updated_at": iso(item.heartbeat_at),
-            "deleted_at": None,
-            "state": item.state,
-            "shards_owned": item.shards_owned,
-        }
-        for item in request.services.database.read(conductors.list_all)
-    ]
-    return Reply({"services": views})
 
 
 def health(request: Request) -> Reply:

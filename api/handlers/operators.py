@@ -12,8 +12,11 @@ from ...db.queries import overview, stack_list
 from ...db.queries.stack_list import StackQuery
 from ...engine.diagnosis.presence import Presence
 from ...engine.diagnosis.ring import plan_change
+from ...observe.instants import iso
 from ...ring.changes import WrongChange
+from ...rpc.contract import WORK_TOPIC
 from ...shapes import Json
+from ..console import ConsoleServices
 from ..errors import Fault, bad_request, not_found
 from ..operations import Request
 from ..reply import Reply
@@ -35,9 +38,33 @@ def _presence(request: Request, read: typing.Callable[[Connection, Presence], Js
 
     The group is asked before: it may take long to answer.
     """
-    console = request.services.console
+    console = request.services.of(ConsoleServices)
     group = console.group()
     return request.read(lambda conn: read(conn, console.presence(conn, group, request.services.clock())))
+
+
+def services(request: Request) -> Reply:
+    """Answer GET /services."""
+    group = request.services.of(ConsoleServices).group()
+    views = [
+        {
+            "id": item.incarnation or item.host,
+            "binary": "stoker-conductor",
+            "hostname": item.host,
+            "host": item.host,
+            "engine_id": item.incarnation,
+            "topic": WORK_TOPIC,
+            "report_interval": 1,
+            "status": "unknown" if isinstance(group, str) else "up" if item.host in group.hosts else "down",
+            "created_at": iso(item.started_at),
+            "updated_at": iso(item.heartbeat_at),
+            "deleted_at": None,
+            "state": item.state,
+            "shards_owned": item.shards_owned,
+        }
+        for item in request.services.database.read(conductors.list_all)
+    ]
+    return Reply({"services": views})
 
 
 def ring(request: Request) -> Reply:
@@ -135,7 +162,7 @@ def _counted(request: Request, project_id: str | None) -> Reply:
     query = StackQuery(project_id, show_nested=request.flag("show_nested"), hidden_tags=hidden)
     read = functools.partial(stack_list.count_by_state, query=query)
     key = (project_id, query.show_nested, hidden)
-    counts = request.services.console.counts.get(key, lambda before: request.read(read))
+    counts = request.services.of(ConsoleServices).counts.get(key, lambda before: request.read(read))
     return Reply({"stack_counts": views.counts(counts)})
 
 

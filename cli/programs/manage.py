@@ -38,18 +38,8 @@ KERNEL_COMMANDS = {
     "quota list": "quotas:QuotaList",
     "quota set": "quotas:QuotaSet",
     "quota show": "quotas:QuotaShow",
-    "ring show": "ring:RingShow",
-    "ring plan": "ring:RingPlan",
-    "ring rebalance": "ring:RingRebalance",
-    "ring drain": "ring:RingDrain",
-    "ring undrain": "ring:RingUndrain",
     "secrets forget": "secrets:SecretsForget",
     "secrets rotate": "secrets:SecretsRotate",
-    "service list": "services:ServiceList",
-    "service clean": "services:ServiceClean",
-    "stack fail": "stacks:StackFail",
-    "stack inspect": "stacks:StackInspect",
-    "stack retry": "stacks:StackRetry",
     "type list": "resource_types:TypeList",
 }
 """The commands that are no feature's, by name, each as ``module:class`` below `cli/commands`."""

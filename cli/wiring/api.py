@@ -11,7 +11,6 @@ from ...api.rates import RequestRates
 from ...api.request import ApiLimits
 from ...api.strangers import Strangers
 from ..config.errors import WrongConfiguration
-from .console import make_console
 from .engine import make_engine_context
 from .keystone import behind_keystone
 from .messaging import Notifications
@@ -53,7 +52,6 @@ def make_api(
     services = replace(
         services,
         limits=limits,
-        console=make_console(parts),
         count_request=rates.check,
         count_key=RequestRates(parts.conf.api.max_requests_per_minute).check,
         strangers=Strangers(parts.conf.api.trusted_proxies),

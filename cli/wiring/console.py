@@ -1,8 +1,12 @@
 """The collaborators of the API's routes for consoles."""
 
+import typing
+from collections.abc import Mapping
+
 from oslo_config import cfg
 
 from ...api.console import ConsoleServices
+from ...engine.context import EngineContext
 from ...engine.diagnosis.presence import FleetSettings
 from ...engine.planning.plan import Defaults
 from ..config.sections import read
@@ -17,13 +21,14 @@ def fleet_settings(conf: cfg.ConfigOpts) -> FleetSettings:
     return FleetSettings(takeover=takeover, grace=read(conf, Defaults).cancel_grace)
 
 
-def make_console(parts: Parts) -> ConsoleServices:
+def make_console(parts: Parts, context: EngineContext) -> Mapping[type, typing.Any]:
     """Make the collaborators of the routes for consoles.
 
     :raises WrongConfiguration: the options of the coordination are wrong.
     """
-    return ConsoleServices(
-        shard_count=parts.shard_count,
+    services = ConsoleServices(
+        shard_count=context.settings.shard_count,
         fleet=fleet_settings(parts.conf),
         group=conductors_in_group(parts.conf),
     )
+    return {ConsoleServices: services}

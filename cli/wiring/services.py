@@ -1,6 +1,7 @@
 """The services that the API's handlers work with, from the parts of a process."""
 
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Iterable, Mapping
 
 from oslo_config import cfg
 
@@ -14,6 +15,7 @@ from ...engine.snapshots import Snapshots
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
+from ...features.registry import Feature, load
 from ..features import FEATURES, feature_settings
 from .accounts import account_health
 from .cloud import make_cloud_checks, make_downloads
@@ -65,8 +67,19 @@ def make_services(
         ec2=make_ec2(conf),
         poll_ring=parts.messaging.outbox.poll_now,
         columns=columns_of(FEATURES),
-        features=feature_settings(FEATURES, conf),
+        features=services_of(FEATURES, parts, context),
     )
+
+
+def services_of(
+    features: Iterable[Feature], parts: Parts, context: EngineContext
+) -> Mapping[type, typing.Any]:
+    """Return what the handlers of some features use, by type: their settings, and their services."""
+    services = dict(feature_settings(features, parts.conf))
+    for feature in features:
+        if feature.services:
+            services.update(load(f"cli.wiring.{feature.services}")(parts, context))
+    return services
 
 
 def _health_problem(conf: cfg.ConfigOpts) -> Callable[[], str | None]:

@@ -113,8 +113,7 @@ def api_of(
         auth=auth or NoAuthentication(),
         clock=world.clock,
         columns=columns_of(FEATURES),
-        features=FEATURES_OF_API,
-        console=console or ConsoleServices(),
+        features={**FEATURES_OF_API, ConsoleServices: console or ConsoleServices()},
     )
     return falcon.testing.TestClient(make_app(services, routes, ADDRESSES))
 

@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "features/cloudformation": {
         *("features", "api", "engine", "template", "template/sandbox", "keystone", "db", "observe"),
     },
+    "features/diagnosis": {"features", "api"},
     "features/drift": {
         *("features", "api", "conductor", "engine", "engine/planning", "keystone", "resources", "sealing"),
         *("template", "ring", "db", "observe"),
@@ -69,8 +70,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("resources/openstack", "sealing", "db"),
     },
     "cli": {
-        *("api", "console", "features", "features/cloudformation", "features/drift", "features/moves"),
-        *("features/moves/heat", "features/moves/inward", "features/moves/outward"),
+        *("api", "console", "features", "features/cloudformation", "features/diagnosis", "features/drift"),
+        *("features/moves", "features/moves/heat", "features/moves/inward", "features/moves/outward"),
         *("conductor", "engine", "engine/planning", "template", "template/sandbox"),
         *("resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
