@@ -10,7 +10,6 @@ from ..db.ids import ResourceId, StackId
 from ..db.queries.guests import GuestServer
 from ..db.rows import ListedResource, Resource, Stack
 from ..engine.planning.requests import CallersCloud
-from ..engine.quotas import QuotaUsage
 from ..keystone.caller import CallerAccess
 from ..shapes import Json, JsonMap, StackView
 
@@ -79,23 +78,3 @@ class GuestPolls(typing.Protocol):
         self, conn: Connection, rows: Iterable[Resource | ListedResource]
     ) -> Mapping[ResourceId, str]:
         """Return the reasons of deployments that wait: they say how far their servers' guests are."""
-
-
-class QuotaService(typing.Protocol):
-    """Shows and changes the quotas of projects; see engine/quotas.py."""
-
-    def usage(self, project_id: str) -> Sequence[QuotaUsage]:
-        """Return all quotas of a project."""
-
-    @property
-    def defaults(self) -> Mapping[str, int]:
-        """Return the limits of a project for which no admin has set others; -1: no limit."""
-
-    def list_changed(self, after: str, limit: int | None) -> Sequence[tuple[str, Mapping[str, int]]]:
-        """Return the projects for which an admin has set quotas, by id, each with those quotas."""
-
-    def change(self, project_id: str, limits: Mapping[str, int | None]) -> None:
-        """Set quotas of a project; None: the default."""
-
-    def reset(self, project_id: str) -> None:
-        """Reset the quotas of a project to the defaults."""

@@ -94,6 +94,10 @@ class RoutedOperation(typing.Protocol):
         """Return the names of the query's parameters, where requests share answers; None: they do not."""
 
     @property
+    def description(self) -> Description | None:
+        """Return the parts of the description that the route does not say; None: described.py has them."""
+
+    @property
     def name(self) -> str:
         """Return the beginning of its id; empty: that of the handler."""
 
@@ -121,7 +125,7 @@ class _Route:
     @property
     def description(self) -> Description:
         """Return the parts of the operation that the route does not say."""
-        return DESCRIPTIONS.get(self.name, USUAL)
+        return self.operation.description or DESCRIPTIONS.get(self.name, USUAL)
 
     def ids(self) -> Iterator[str]:
         """Yield possible ids of the operation, the shortest first; the last is like no other."""

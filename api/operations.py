@@ -20,7 +20,8 @@ from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer, Sealer
 from .authenticator import Authenticator
-from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, QuotaService, ReadColumns, no_cloud
+from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, ReadColumns, no_cloud
+from .described import Description
 from .reply import Reply
 from .request import ApiLimits, HttpRequest
 from .strangers import Strangers
@@ -57,7 +58,6 @@ class Services:
     guests: GuestPolls
     software: SoftwareOperations
     breakpoints: BreakpointOperations
-    quotas: QuotaService
     registry: ResourceRegistry
     sealer: Sealer
     auth: Authenticator
@@ -140,6 +140,7 @@ class Operation:
     :ivar everywhere: whether it concerns the whole installation; its path has no project, the token's counts.
     :ivar signed: whether the handler verifies a signature of the whole request, whose body is not parsed.
     :ivar templates: whether users sign it, too, whose templates may be larger than what guests may send.
+    :ivar description: the parts of its description that the route does not say; None: those of described.py.
     :ivar name: the beginning of its id in the API's description; empty: that of its handler, with its module.
     :ivar shared: the names of the query's parameters, where the answer depends on nothing of the caller
         but their project and their rights, so that requests share it (shared_answers.py).  None: they
@@ -153,6 +154,7 @@ class Operation:
     templates: bool = False
     everywhere: bool = False
     shared: Set[str] | None = None
+    description: Description | None = None
     name: str = ""
 
 

@@ -15,7 +15,6 @@ from .handlers import (
     guests,
     identity,
     meta,
-    operators,
     previews,
     resources,
     signals,
@@ -25,7 +24,7 @@ from .handlers import (
     stacks,
 )
 from .operations import Operation, Routes
-from .paths import ADMIN, RESOURCE, STACK, STACK_NAME, TENANT
+from .paths import RESOURCE, STACK, STACK_NAME, TENANT
 
 _SNAPSHOT = f"{STACK}/snapshots/{{snapshot_id}}"
 _ACCOUNT = "/v1/guest/{tenant_id}/{row}/stacks/{stack_name}/{stack_id}/resources/{resource_name}"
@@ -78,13 +77,6 @@ KERNEL_ROUTES: Routes = {
         "GET": Operation(software.metadata, "software_deployments:metadata")
     },
     f"{TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
-    f"{ADMIN}/project_quotas": {"GET": _operators(operators.list_quotas, "quotas:global_index")},
-    f"{ADMIN}/quotas/{{project_id}}": {
-        "GET": _operators(operators.quotas, "quotas:global_show"),
-        "PUT": _operators(operators.set_quotas, "quotas:update"),
-        "DELETE": _operators(operators.reset_quotas, "quotas:delete"),
-    },
-    f"{TENANT}/quotas": {"GET": Operation(operators.own_quotas, "quotas:show")},
     f"{TENANT}/stacks": {
         "GET": Operation(stack_list.index, "stacks:index", shared=stack_list.INDEX_QUERY),
         "POST": Operation(stacks.create, "stacks:create"),

@@ -1,7 +1,6 @@
 """JSON schemas of requests' bodies."""
 
 from ..db.conductors import REASON_LENGTH
-from ..engine.quotas import LARGEST, UNLIMITED, QuotaName
 from ..shapes import Json
 
 NAME_PATTERN = r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}"
@@ -150,21 +149,6 @@ MARK_UNHEALTHY: Json = {
         "resource_status_reason": {"type": ["string", "null"]},
     },
     "required": ["mark_unhealthy"],
-    "additionalProperties": False,
-}
-
-_LIMIT: Json = {"type": ["integer", "null"], "minimum": UNLIMITED, "maximum": LARGEST}
-QUOTAS: Json = {
-    "type": "object",
-    "properties": {
-        "quotas": {
-            "type": "object",
-            "properties": {name.value: _LIMIT for name in QuotaName},
-            "minProperties": 1,
-            "additionalProperties": False,
-        },
-    },
-    "required": ["quotas"],
     "additionalProperties": False,
 }
 

@@ -9,9 +9,10 @@ from ..features.cloudformation.feature import CLOUDFORMATION
 from ..features.diagnosis.feature import DIAGNOSIS
 from ..features.drift.feature import DRIFT
 from ..features.moves.feature import MOVES
+from ..features.quotas.feature import QUOTAS
 from ..features.registry import Feature, load
 
-FEATURES: Sequence[Feature] = (CLOUDFORMATION, DIAGNOSIS, DRIFT, MOVES)
+FEATURES: Sequence[Feature] = (CLOUDFORMATION, DIAGNOSIS, DRIFT, MOVES, QUOTAS)
 
 
 def settings_of(feature: Feature, conf: cfg.ConfigOpts) -> typing.Any:

@@ -1,4 +1,4 @@
-"""Handlers for operators: the ring, its conductors, the stacks of all projects, and the quotas of each."""
+"""Handlers for operators: the ring, its conductors, and the stacks of all projects."""
 
 import functools
 import typing
@@ -20,12 +20,11 @@ from ..console import ConsoleServices
 from ..errors import Fault, bad_request, not_found
 from ..operations import Request
 from ..reply import Reply
-from ..schemas import DRAIN, QUOTAS, RING_PLAN
+from ..schemas import DRAIN, RING_PLAN
 from ..views import operators as views
 
 RING_QUERY = frozenset({"shards"})
 STUCK_QUERY = frozenset({"limit"})
-PROJECT_LENGTH = 64
 MOST_CLAIMS = 200
 """Tasks in hand of a conductor that are shown at most."""
 STUCK = 100
@@ -164,44 +163,3 @@ def _counted(request: Request, project_id: str | None) -> Reply:
     key = (project_id, query.show_nested, hidden)
     counts = request.services.of(ConsoleServices).counts.get(key, lambda before: request.read(read))
     return Reply({"stack_counts": views.counts(counts)})
-
-
-def own_quotas(request: Request) -> Reply:
-    """Answer GET /PROJECT/quotas."""
-    return _quotas(request, request.caller.project_id)
-
-
-def quotas(request: Request) -> Reply:
-    """Answer GET /admin/quotas/PROJECT."""
-    return _quotas(request, _project(request))
-
-
-def list_quotas(request: Request) -> Reply:
-    """Answer GET /admin/project_quotas: the projects whose quotas an admin has set, a page of them."""
-    service = request.services.quotas
-    page = service.list_changed(request.one("marker") or "", request.limit())
-    return Reply(views.quotas_by_project(service.defaults, page))
-
-
-def set_quotas(request: Request) -> Reply:
-    """Answer PUT /admin/quotas/PROJECT: those that are not named stay."""
-    request.services.quotas.change(_project(request), request.valid(QUOTAS)["quotas"])
-    return quotas(request)
-
-
-def reset_quotas(request: Request) -> Reply:
-    """Answer DELETE /admin/quotas/PROJECT: it has the defaults again."""
-    request.services.quotas.reset(_project(request))
-    return Reply(None, 204)
-
-
-def _project(request: Request) -> str:
-    project_id = request.path["project_id"]
-    if len(project_id) > PROJECT_LENGTH:
-        raise bad_request(f"A project's id has {PROJECT_LENGTH} characters or less")
-    return project_id
-
-
-def _quotas(request: Request, project_id: str) -> Reply:
-    usage = request.services.quotas.usage(project_id)
-    return Reply({"project": project_id, "quotas": {item.name: views.quota(item) for item in usage}})

@@ -7,7 +7,6 @@ from ...db.queries.overview import ClaimInHand, StuckStack, WorkDone
 from ...db.states import TaskState
 from ...engine.diagnosis.presence import Presence
 from ...engine.diagnosis.ring import RingChange, health, stacks_by_owner, sums
-from ...engine.quotas import QuotaUsage
 from ...observe.instants import exact_or_none
 from ...ring.hashring import assign
 from ...shapes import Json
@@ -185,22 +184,3 @@ def stuck(item: StuckStack) -> dict[str, Json]:
         "causes": sorted(item.causes),
         "since": exact_or_none(item.since),
     }
-
-
-def quotas_by_project(
-    defaults: Mapping[str, int], page: Sequence[tuple[str, Mapping[str, int]]]
-) -> dict[str, Json]:
-    """Return the view of the quotas that admins have set.
-
-    :param defaults: the limits of all other projects, by the quota's name; -1: no limit.
-    :param page: projects by id, each with the quotas that differ from the defaults.
-    """
-    return {
-        "defaults": dict(defaults),
-        "projects": [{"project": project_id, "quotas": dict(limits)} for project_id, limits in page],
-    }
-
-
-def quota(usage: QuotaUsage) -> dict[str, int]:
-    """Return the view of a quota of a project; -1: no limit."""
-    return {"limit": usage.limit, "default": usage.default, "used": usage.used}

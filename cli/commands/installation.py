@@ -14,7 +14,9 @@ from ...db import conductors, stacks
 from ...db.conductors import StateRequest
 from ...engine.diagnosis.presence import Presence
 from ...engine.diagnosis.ring import plan_change
-from ...engine.quotas import ProjectLimits, QuotaOperations
+from ...engine.quotas import ProjectLimits
+from ...features.quotas import views as quota_views
+from ...features.quotas.operations import QuotaOperations
 from ...resources.list_pages import EndlessList, ListReader
 from ...ring.changes import WrongChange
 from ...ring.hashring import View, assign
@@ -150,7 +152,7 @@ class LocalInstallation(Installation):
         bus.close()
 
     def quotas(self, project: str) -> JsonMap:
-        return {str(item.name): views.quota(item) for item in self._quotas().usage(project)}
+        return {str(item.name): quota_views.quota(item) for item in self._quotas().usage(project)}
 
     def quotas_by_project(self) -> Sequence[tuple[str, Mapping[str, int]]]:
         return self._quotas().list_changed()

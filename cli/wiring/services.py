@@ -23,7 +23,7 @@ from .health import database_health
 from .keystone import make_auth, make_ec2
 from .parts import Parts
 from .routes import columns_of
-from .software import make_guests, make_quotas, make_software
+from .software import make_guests, make_software
 
 
 def make_services(
@@ -53,7 +53,6 @@ def make_services(
         guests=make_guests(context, parts.addresses, parts.sealer),
         software=make_software(context),
         breakpoints=BreakpointOperations(context),
-        quotas=make_quotas(context),
         registry=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),

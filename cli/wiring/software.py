@@ -1,12 +1,17 @@
 """Software, the guests that apply it, and the quotas of projects, from the parts of a process."""
 
+import typing
+from collections.abc import Mapping
+
 from ...api.views.software import guest_config_view
 from ...engine.context import EngineContext
 from ...engine.guests import Guests
-from ...engine.quotas import QuotaOperations, Quotas
+from ...engine.quotas import Quotas
 from ...engine.signal_urls import SignalAddresses
 from ...engine.software import SoftwareOperations
+from ...features.quotas.operations import QuotaOperations
 from ...sealing.sealer import Sealer
+from .parts import Parts
 
 
 def make_software(context: EngineContext) -> SoftwareOperations:
@@ -19,6 +24,6 @@ def make_guests(context: EngineContext, addresses: SignalAddresses, sealer: Seal
     return Guests(context, addresses, lambda config: guest_config_view(config, sealer))
 
 
-def make_quotas(context: EngineContext) -> QuotaOperations:
-    """Return the operations on quotas of projects."""
-    return QuotaOperations(context.database, context.settings.quotas or Quotas())
+def make_quotas(parts: Parts, context: EngineContext) -> Mapping[type, typing.Any]:
+    """Return the operations on quotas of projects, as `Feature.services`."""
+    return {QuotaOperations: QuotaOperations(context.database, context.settings.quotas or Quotas())}

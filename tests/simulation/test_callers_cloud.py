@@ -29,7 +29,6 @@ from stoker.engine.cloud_questions import ServiceQuestions
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
 from stoker.engine.guests import Guests
-from stoker.engine.quotas import QuotaOperations, Quotas
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
@@ -197,7 +196,6 @@ class Site:
             guests=Guests(context, ADDRESSES, lambda config: None),
             software=SoftwareOperations(context),
             breakpoints=world.breakpoints,
-            quotas=QuotaOperations(world.database, Quotas()),
             registry=self.registry,
             sealer=world.sealer,
             auth=self.auth,

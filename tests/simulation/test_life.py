@@ -21,11 +21,12 @@ from stoker.api.views.software import guest_config_view
 from stoker.cli.features import FEATURES
 from stoker.cli.wiring.routes import ROUTES, columns_of
 from stoker.engine.guests import Guests
-from stoker.engine.quotas import QuotaOperations, Quotas
+from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.engine.validate import Validation
+from stoker.features.quotas.operations import QuotaOperations
 
 ADDRESSES = SignalAddresses("http://sim", b"key")
 ROOT = pathlib.Path(__file__).parents[2]
@@ -107,13 +108,16 @@ def api_of(
         guests=Guests(world.context, ADDRESSES, lambda config: guest_config_view(config, world.sealer)),
         software=SoftwareOperations(world.context),
         breakpoints=world.breakpoints,
-        quotas=QuotaOperations(world.database, Quotas()),
         registry=world.registry,
         sealer=world.sealer,
         auth=auth or NoAuthentication(),
         clock=world.clock,
         columns=columns_of(FEATURES),
-        features={**FEATURES_OF_API, ConsoleServices: console or ConsoleServices()},
+        features={
+            **FEATURES_OF_API,
+            ConsoleServices: console or ConsoleServices(),
+            QuotaOperations: QuotaOperations(world.database, Quotas()),
+        },
     )
     return falcon.testing.TestClient(make_app(services, routes, ADDRESSES))
 

@@ -17,7 +17,6 @@ from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
 ROOT = pathlib.Path(__file__).parents[2]
-HANDLERS = sorted([*(ROOT / "api" / "handlers").glob("*.py"), *(ROOT / "features").rglob("*.py")])
 READ = re.compile(r'request\.(?:one|values|flag|number)\(\s*"([\w-]+)"')
 PATH = "/v1/openapi.json"
 
@@ -62,23 +61,19 @@ def test_it_describes_only_what_exists(described: Json) -> None:
     assert names >= BOOLEANS | NUMBERS
 
 
-def _module(path: pathlib.Path) -> str:
-    """Return the beginning of the ids of a file's operations."""
-    return path.parent.name if path.stem == "handlers" else path.stem
-
-
 def test_it_names_each_parameter_that_a_handler_reads(described: Json) -> None:
     names: dict[str, set[str]] = {}
-    for operation in operations_of(described).values():
-        parameters = {item["name"] for item in operation["parameters"] if item["in"] == "query"}
-        for path in HANDLERS:
-            if operation["operationId"].startswith(f"{_module(path)}_"):
-                names.setdefault(_module(path), set()).update(parameters)
+    operations = operations_of(described)
+    for path, methods in ROUTES.items():
+        for method, operation in methods.items():
+            parameters = operations[path.replace(":path}", "}"), method.lower()]["parameters"]
+            read = names.setdefault(operation.handler.__module__.removeprefix("stoker."), set())
+            read.update(item["name"] for item in parameters if item["in"] == "query")
     missing = [
-        f"{path}: {name}"
-        for path in HANDLERS
-        for name in READ.findall(path.read_text())
-        if name not in names[_module(path)]
+        f"{module}: {name}"
+        for module, parameters in names.items()
+        for name in READ.findall((ROOT / f"{module.replace('.', '/')}.py").read_text())
+        if name not in parameters
     ]
     assert missing == []
 

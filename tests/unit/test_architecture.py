@@ -45,6 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("features", "api", "engine", "template", "template/sandbox", "keystone", "db", "observe"),
     },
     "features/diagnosis": {"features", "api"},
+    "features/quotas": {"features", "api", "engine", "db"},
     "features/drift": {
         *("features", "api", "conductor", "engine", "engine/planning", "keystone", "resources", "sealing"),
         *("template", "ring", "db", "observe"),
@@ -72,6 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         *("api", "console", "features", "features/cloudformation", "features/diagnosis", "features/drift"),
         *("features/moves", "features/moves/heat", "features/moves/inward", "features/moves/outward"),
+        "features/quotas",
         *("conductor", "engine", "engine/planning", "template", "template/sandbox"),
         *("resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),

@@ -13,7 +13,8 @@ from stoker.db.engine import Database
 from stoker.db.ids import SnapshotId, TraversalId
 from stoker.db.rows import Snapshot
 from stoker.db.software import StoredConfig, StoredDeployment
-from stoker.engine.quotas import UNLIMITED, QuotaName, QuotaOperations, Quotas
+from stoker.engine.quotas import UNLIMITED, QuotaName, Quotas
+from stoker.features.quotas.operations import QuotaOperations
 from stoker.template.errors import LimitExceeded
 
 RACERS = 4

@@ -1,0 +1,1 @@
+"""Shows and changes the quotas of projects."""
