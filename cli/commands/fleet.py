@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...db import conductors
-from ...engine.diagnosis.fleet import SKEW, ConductorFleet
-from ...engine.diagnosis.presence import Presence, make_fleet
+from ...features.diagnosis.fleet import SKEW, ConductorFleet
+from ...features.diagnosis.presence import Presence, make_fleet
 from ..wiring.console import fleet_settings
 from .presence import presence_of
 from .sessions import Session

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cliff.command import Command
 
-from ...api.views import operators as views
 from ...db import conductors, stacks
 from ...db.conductors import StateRequest
-from ...engine.diagnosis.presence import Presence
-from ...engine.diagnosis.ring import plan_change
 from ...engine.quotas import ProjectLimits
+from ...features.diagnosis import operator_views as views
+from ...features.diagnosis.presence import Presence
+from ...features.diagnosis.ring import plan_change
 from ...features.quotas import views as quota_views
 from ...features.quotas.operations import QuotaOperations
 from ...resources.list_pages import EndlessList, ListReader

@@ -1,7 +1,7 @@
 """Reads which conductors are alive, for the commands."""
 
 from ...db import conductors
-from ...engine.diagnosis.presence import Presence
+from ...features.diagnosis.presence import Presence
 from ..wiring.coordination import make_observer
 from ..wiring.probes import silence_libraries
 from .sessions import Session

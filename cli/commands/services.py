@@ -6,7 +6,7 @@ from cliff.show import ShowOne
 
 from ...db import conductors
 from ...db.conductors import FORGOTTEN_AFTER
-from ...engine.diagnosis.presence import DOWN, UNKNOWN, UP
+from ...features.diagnosis.presence import DOWN, UNKNOWN, UP
 from ...observe.instants import instant
 from ...observe.terminal import HarmlessTable
 from .base import AdminError

@@ -6,8 +6,8 @@ from cliff.command import Command
 from oslo_config import cfg
 
 from ...db.engine import Database
-from ...db.queries import inspections
 from ...db.rows import Stack
+from ...features.diagnosis import inspections
 from ..wiring.database import open_database
 from .base import AdminError, conf_of
 

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 from cliff.command import Command
 
-from ...conductor.rescue import NothingToDo, Rescue, RetriedTask
 from ...db.ids import MemberId
 from ...db.rows import Stack
 from ...db.states import Status
-from ...engine.diagnosis.fleet import ConductorFleet, when
-from ...engine.diagnosis.report import as_json, as_lines, command_to_continue, read_report
+from ...features.diagnosis.fleet import ConductorFleet, when
+from ...features.diagnosis.report import as_json, as_lines, command_to_continue, read_report
+from ...features.diagnosis.rescue import NothingToDo, Rescue, RetriedTask
 from ...observe.terminal import write_json, write_lines
 from ...rpc.outbox import Outbox
 from ..wiring.messaging import make_bus

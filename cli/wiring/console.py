@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from oslo_config import cfg
 
-from ...api.console import ConsoleServices
 from ...engine.context import EngineContext
-from ...engine.diagnosis.presence import FleetSettings
 from ...engine.planning.plan import Defaults
+from ...features.diagnosis.presence import FleetSettings
+from ...features.diagnosis.services import ConsoleServices
 from ..config.sections import read
 from .health import conductors_in_group
 from .parts import Parts

@@ -3,9 +3,9 @@
 import functools
 from collections.abc import Set
 
-from ...api.handlers import console, operators
 from ...api.operations import Operation, Routes
 from ...api.paths import ADMIN, STACK, TENANT
+from . import console, operators
 
 _NO_QUERY: Set[str] = frozenset()
 _operators = functools.partial(Operation, everywhere=True)

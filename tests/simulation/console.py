@@ -8,12 +8,12 @@ from oslo_config import cfg
 from oslo_policy import policy
 from simulation.test_life import api_of
 from simulation.world import SHARDS, World
-from stoker.api.console import ConsoleServices
 from stoker.api.keystone import KeystoneAuthentication
 from stoker.api.policy import list_rules
 from stoker.db import conductors
 from stoker.db.conductors import ACTIVE, ConductorRecord
-from stoker.engine.diagnosis.presence import FleetSettings
+from stoker.features.diagnosis.presence import FleetSettings
+from stoker.features.diagnosis.services import ConsoleServices
 from stoker.ring.hashring import Member
 from stoker.ring.observer import GroupStatus
 

@@ -10,8 +10,8 @@ from simulation.helpers import created, ended, on, rows, template
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
-from stoker.engine.diagnosis.advice import ADVICE, Advice, advise
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.features.diagnosis.advice import ADVICE, Advice, advise
 from stoker.resources.contract.views import ResourceView
 from stoker.resources.errors import OverQuota, PermanentError
 

@@ -11,11 +11,11 @@ import pytest
 import sqlalchemy as sa
 from simulation.console import Callers, console_of, report_all
 from simulation.world import World
-from stoker.api.console import ConsoleServices
-from stoker.api.handlers import console
 from stoker.api.shared_views import SharedViews
 from stoker.db.ids import StackId
 from stoker.db.states import Status
+from stoker.features.diagnosis import console
+from stoker.features.diagnosis.services import ConsoleServices
 from stoker.ring.observer import GroupStatus
 
 Json = typing.Any

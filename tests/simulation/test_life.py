@@ -15,7 +15,6 @@ from harness.features import FEATURES_OF_API
 from simulation.world import World
 from stoker.api.app import make_app
 from stoker.api.authenticator import Authenticator, NoAuthentication
-from stoker.api.console import ConsoleServices
 from stoker.api.operations import Routes, Services
 from stoker.api.views.software import guest_config_view
 from stoker.cli.features import FEATURES
@@ -26,6 +25,7 @@ from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.engine.validate import Validation
+from stoker.features.diagnosis.services import ConsoleServices
 from stoker.features.quotas.operations import QuotaOperations
 
 ADDRESSES = SignalAddresses("http://sim", b"key")

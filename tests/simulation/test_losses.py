@@ -8,7 +8,6 @@ import pytest
 import sqlalchemy as sa
 from simulation.helpers import ended, rows, template
 from simulation.world import TIMEOUT, SimConductor, World
-from stoker.conductor.rescue import Rescue
 from stoker.db import conductors
 from stoker.db.conductors import DRAINING, STOPPED, ConductorRecord
 from stoker.db.ids import TaskId
@@ -16,6 +15,7 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
 from stoker.db.work import losses, tasks
+from stoker.features.diagnosis.rescue import Rescue
 
 Json = typing.Any
 

@@ -7,10 +7,10 @@ import typing
 import pytest
 from simulation.console import Callers, console_of, report_all
 from simulation.world import SHARDS, World
-from stoker.api.console import ConsoleServices
 from stoker.api.shared_views import SharedViews
 from stoker.db import conductors
 from stoker.db.states import Status
+from stoker.features.diagnosis.services import ConsoleServices
 from stoker.observe.instants import exact_or_none
 from stoker.ring.hashring import assign
 from stoker.ring.observer import GroupStatus

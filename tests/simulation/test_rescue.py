@@ -12,12 +12,12 @@ import pytest
 import sqlalchemy as sa
 from simulation.helpers import ended, rows, template
 from simulation.world import GRACE, World
-from stoker.conductor.rescue import NothingToDo, Rescue, Retried
 from stoker.db.ids import MemberId, StackId
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import tasks
+from stoker.features.diagnosis.rescue import NothingToDo, Rescue, Retried
 
 Json = typing.Any
 

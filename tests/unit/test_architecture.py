@@ -44,7 +44,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "features/cloudformation": {
         *("features", "api", "engine", "template", "template/sandbox", "keystone", "db", "observe"),
     },
-    "features/diagnosis": {"features", "api"},
+    "features/diagnosis": {
+        *("features", "api", "conductor", "engine", "ring", "rpc", "db", "observe"),
+    },
     "features/quotas": {"features", "api", "engine", "db"},
     "features/drift": {
         *("features", "api", "conductor", "engine", "engine/planning", "keystone", "resources", "sealing"),
@@ -474,6 +476,7 @@ MADE_IDS = {
         "engine/previews.py": "of a stack that is not there",
         "engine/signal_urls.py": "of an address or a key whose signature was verified",
         "engine/stacks.py": "a new stack's",
+        "features/diagnosis/inspections.py": "of the row of a task",
         "features/moves/outward/stoker_rows.py": "of rows below a root, by the column parent_id",
         "features/moves/inward/event_rows.py": "of the row of Heat that is moved",
         "features/moves/inward/resource_rows.py": "of the row of Heat that is moved",

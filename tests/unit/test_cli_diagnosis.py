@@ -7,12 +7,12 @@ import pytest
 from stoker.db.conductors import STOPPED, ConductorRecord
 from stoker.db.ids import ContentId, MemberId, StackId, TaskId, TraversalId, WaitsOn
 from stoker.db.queries.guests import AwaitedGuest
-from stoker.db.queries.inspections import Child, LongStep, Unfinished, Waiting
 from stoker.db.rows import FailureCause, Stack
 from stoker.db.states import Standing, Status, TaskKind, TaskState
-from stoker.engine.diagnosis.fleet import ConductorFleet, Reason, health_problems
-from stoker.engine.diagnosis.report import StackReport, as_json, as_lines, of_stack
-from stoker.engine.diagnosis.tasks import DiagnosisContext, explain
+from stoker.features.diagnosis.fleet import ConductorFleet, Reason, health_problems
+from stoker.features.diagnosis.inspections import Child, LongStep, Unfinished, Waiting
+from stoker.features.diagnosis.report import StackReport, as_json, as_lines, of_stack
+from stoker.features.diagnosis.tasks import DiagnosisContext, explain
 from stoker.observe.instants import describe_moment
 
 NOW = 1_800_000_000.0

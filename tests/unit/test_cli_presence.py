@@ -7,8 +7,8 @@ from stoker.cli.commands.base import AdminError
 from stoker.cli.commands.columns import Age, Known, Share
 from stoker.cli.commands.installation import ring_of
 from stoker.db.conductors import STOPPED, ConductorRecord
-from stoker.engine.diagnosis.presence import Presence
-from stoker.engine.diagnosis.ring import health, sums
+from stoker.features.diagnosis.presence import Presence
+from stoker.features.diagnosis.ring import health, sums
 from stoker.ring.hashring import Member, View, assign
 from stoker.ring.observer import GroupStatus
 

@@ -3,14 +3,14 @@
 import io
 
 import pytest
-from stoker.api.views.operators import ring
 from stoker.cli.commands.progress import ProgressLine
 from stoker.cli.commands.ring_screen import ring_screen
 from stoker.cli.config import about
 from stoker.cli.programs.manage import COMMANDS, ManageApp
 from stoker.db.conductors import ConductorRecord
-from stoker.engine.diagnosis.presence import Presence
-from stoker.engine.diagnosis.ring import ring_plan
+from stoker.features.diagnosis.operator_views import ring
+from stoker.features.diagnosis.presence import Presence
+from stoker.features.diagnosis.ring import ring_plan
 from stoker.observe.terminal import CLEAR, make_console
 from stoker.ring.changes import changed_view
 from stoker.ring.hashring import Member, View, assign

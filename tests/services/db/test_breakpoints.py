@@ -25,10 +25,10 @@ from stoker.db import events
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import TaskId
-from stoker.db.queries import inspections
 from stoker.db.states import Status, TaskState
 from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks
 from stoker.db.work.clear_breakpoints import Cleared
+from stoker.features.diagnosis import inspections
 
 NEEDS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["b"], "d": []}
 

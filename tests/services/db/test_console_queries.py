@@ -6,15 +6,16 @@ import pytest
 import sqlalchemy as sa
 from harness import pace
 from services.db.rows import NOW, A, a_resource, a_stack
-from stoker.api.views.graphs import SharedGraph
 from stoker.db import events, resources, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId, ResourceId, StackId, TaskId
-from stoker.db.queries import graphs, overview, stack_list
+from stoker.db.queries import overview, stack_list
 from stoker.db.queries.stack_list import StackQuery
 from stoker.db.rows import Event, Stack, Task
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
+from stoker.features.diagnosis import graphs
+from stoker.features.diagnosis.graph_views import SharedGraph
 
 MANY = 10_000
 

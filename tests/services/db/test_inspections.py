@@ -25,10 +25,10 @@ from stoker.db import resources
 from stoker.db.connections import server_time
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId, StackId
-from stoker.db.queries import inspections
-from stoker.db.queries.inspections import Unfinished, Waiting
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskState
+from stoker.features.diagnosis import inspections
+from stoker.features.diagnosis.inspections import Unfinished, Waiting
 
 
 def look(database: Database, stack_id: StackId, *, limit: int = 20, present: tuple[str, ...] = ()) -> Waiting:

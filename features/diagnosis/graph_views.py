@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 
 from ...db.ids import AwaitedKind, ResourceId, StackId, WaitsOn, host_of
-from ...db.queries.graphs import Graph, GraphResource, GraphStack, GraphTask
 from ...db.rows import Stack
 from ...db.states import TaskState
 from ...observe.instants import exact_or_none
 from ...shapes import GraphView, Json, JsonMap
+from .graphs import Graph, GraphResource, GraphStack, GraphTask
 
 MOST_EDGES = 100_000
 """Edges that a graph shows at most: 10,000 resources may have many millions."""

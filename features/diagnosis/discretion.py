@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...db.ids import MemberId, host_of
-from ...db.queries.inspections import Waiting
 from .fleet import ConductorFleet, Reason
+from .inspections import Waiting
 
 USERS_COMMANDS = "openstack "
 """How the commands begin that users of a stack may run."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from ..db import conductors
-from ..engine.diagnosis.presence import FleetSettings, Presence
-from ..ring.observer import GroupStatus
-from .shared_views import SharedViews
-from .views.graphs import SharedGraph
+from ...api.shared_views import SharedViews
+from ...db import conductors
+from ...ring.observer import GroupStatus
+from .graph_views import SharedGraph
+from .presence import FleetSettings, Presence
 
 KEPT = 50_000
 """Resources of all graphs that a process keeps: some 100 MB at the most."""

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from sqlalchemy.engine import Connection
 
 from ...db.connections import server_time
-from ...db.queries import inspections
-from ...db.queries.inspections import FailedResource, Waiting
 from ...db.rows import Stack
 from ...db.states import Status, TaskState
+from . import inspections
 from .advice import advise
 from .discretion import Aliases, for_users, general_for_users, waiting_without_hosts, without_hosts
 from .fleet import ConductorFleet, Reason, health_problems, when
+from .inspections import FailedResource, Waiting
 from .tasks import LATE, DiagnosisContext, Finding, explain
 
 FAILED_SHOWN = 5

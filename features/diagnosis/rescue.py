@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from ..db import stacks
-from ..db.engine import Database
-from ..db.ids import AwaitedKind, MemberId, TaskId, host_of
-from ..db.queries import inspections
-from ..db.queries.inspections import Child, Unfinished
-from ..db.rows import ReadyTasks, Stack
-from ..db.states import Status, TaskState
-from ..db.work import cancel, due_tasks, endings, losses, member_claims, orphans
-from ..engine import cancel as ending
-from ..engine.context import Hints, announce
-from .late_steps import record_expired
+from ...conductor.late_steps import record_expired
+from ...db import stacks
+from ...db.engine import Database
+from ...db.ids import AwaitedKind, MemberId, TaskId, host_of
+from ...db.rows import ReadyTasks, Stack
+from ...db.states import Status, TaskState
+from ...db.work import cancel, due_tasks, endings, losses, member_claims, orphans
+from ...engine import cancel as ending
+from ...engine.context import Hints, announce
+from . import inspections
+from .inspections import Child, Unfinished
 
 PAGE = 500
 TRIES = 10

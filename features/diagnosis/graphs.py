@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import statements
-from ..ids import MemberId, ResourceId, StackId, WaitsOn
-from ..schema import tables
-from ..states import FINAL, Status, TaskState
+from ...db import statements
+from ...db.ids import MemberId, ResourceId, StackId, WaitsOn
+from ...db.schema import tables
+from ...db.states import FINAL, Status, TaskState
 
 REASON = 200
 """Characters of a reason that are read."""

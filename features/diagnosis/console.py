@@ -4,18 +4,18 @@ import functools
 
 from sqlalchemy.engine import Connection
 
-from ...db.queries import graphs
+from ...api.errors import not_found
+from ...api.etags import has_latest
+from ...api.operations import Request
+from ...api.policy import SHOWS_HOSTS
+from ...api.reply import Reply
 from ...db.rows import Stack
 from ...db.statements import LEVELS
-from ...engine.diagnosis.presence import fleet_by_reports
-from ...engine.diagnosis.report import StackReport, as_json, read_report
-from ..console import ConsoleServices
-from ..errors import not_found
-from ..etags import has_latest
-from ..operations import Request
-from ..policy import SHOWS_HOSTS
-from ..reply import Reply
-from ..views.graphs import SharedGraph
+from . import graphs
+from .graph_views import SharedGraph
+from .presence import fleet_by_reports
+from .report import StackReport, as_json, read_report
+from .services import ConsoleServices
 
 INSPECT_QUERY = frozenset({"limit"})
 MOST_RESOURCES = 10_000

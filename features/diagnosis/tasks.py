@@ -12,12 +12,12 @@ from ...db.conductors import STOPPED
 from ...db.errors import DamagedRow
 from ...db.ids import AwaitedKind, MemberId, host_of
 from ...db.queries.guests import AwaitedGuest
-from ...db.queries.inspections import Child, LongStep, Unfinished
 from ...db.states import REDELIVER_MOST, Standing, Status, TaskState, redelivery_delay
 from ...db.work.cancel import ASK_RARELY, MARGIN
+from ...engine.awaited_guests import describe_guest
 from ...observe.instants import describe_age, describe_span
-from ..awaited_guests import describe_guest
 from .fleet import SKEW, ConductorFleet, Reason, ago, restart
+from .inspections import Child, LongStep, Unfinished
 
 HANGS_AFTER = 5.0
 """Seconds in one call after which the call may hang."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import events, statements
-from ..ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, WaitsOn
-from ..rows import Stack
-from ..schema import tables
-from ..stacks import with_tags
-from ..states import ACTIVE, Standing, Status, TaskKind, TaskState
-from ..work import breakpoint_rules
-from ..work.tasks import WAITS_FOR_STACK
-from . import guests
-from .guests import AwaitedGuest
+from ...db import events, statements
+from ...db.ids import AwaitedKind, MemberId, StackId, TaskId, TraversalId, WaitsOn
+from ...db.queries import guests
+from ...db.queries.guests import AwaitedGuest
+from ...db.rows import Stack
+from ...db.schema import tables
+from ...db.stacks import with_tags
+from ...db.states import ACTIVE, Standing, Status, TaskKind, TaskState
+from ...db.work import breakpoint_rules
+from ...db.work.tasks import WAITS_FOR_STACK
 
 SHOWN = sorted({*ACTIVE, TaskState.HELD})
 

@@ -5,23 +5,23 @@ import typing
 
 from sqlalchemy.engine import Connection
 
+from ...api.errors import Fault, bad_request, not_found
+from ...api.operations import Request
+from ...api.reply import Reply
+from ...api.schemas import DRAIN, RING_PLAN
 from ...db import conductors, stacks
 from ...db.conductors import ACTIVE, DRAINING, StateRequest
 from ...db.errors import NotFound
 from ...db.queries import overview, stack_list
 from ...db.queries.stack_list import StackQuery
-from ...engine.diagnosis.presence import Presence
-from ...engine.diagnosis.ring import plan_change
 from ...observe.instants import iso
 from ...ring.changes import WrongChange
 from ...rpc.contract import WORK_TOPIC
 from ...shapes import Json
-from ..console import ConsoleServices
-from ..errors import Fault, bad_request, not_found
-from ..operations import Request
-from ..reply import Reply
-from ..schemas import DRAIN, RING_PLAN
-from ..views import operators as views
+from . import operator_views as views
+from .presence import Presence
+from .ring import plan_change
+from .services import ConsoleServices
 
 RING_QUERY = frozenset({"shards"})
 STUCK_QUERY = frozenset({"limit"})

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from ...db.conductors import ConductorRecord, StateRequest
 from ...db.queries.overview import ClaimInHand, StuckStack, WorkDone
 from ...db.states import TaskState
-from ...engine.diagnosis.presence import Presence
-from ...engine.diagnosis.ring import RingChange, health, stacks_by_owner, sums
 from ...observe.instants import exact_or_none
 from ...ring.hashring import assign
 from ...shapes import Json
+from .presence import Presence
+from .ring import RingChange, health, stacks_by_owner, sums
 
 RATED = 10.0
 """Seconds over which the rates of conductors are averages."""
