@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Check the English of documents, release notes, docstrings, comments and messages: `make prose`.
 
-The vocabulary comes from doc/glossary.md, from its table "Words that are not used".  No kept library does
+The vocabulary comes from tools/words.md, from its table "Words that are not used".  No kept library does
 this offline.  The `vale` package of PyPI downloads a Go program from GitHub at its first run, proselint takes
 no words of one's own, and codespell knows neither phrases nor Python.  So libraries parse (markdown-it, ast),
 and the rules are here.
@@ -26,9 +26,16 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-GLOSSARY = "doc/glossary.md"
+VOCABULARY = "tools/words.md"
 TABLE = "Words that are not used"
-DOCUMENTS = ("README.md", "devstack/README.md", "examples/README.md", "doc/*.md", "releasenotes/notes/*.yaml")
+DOCUMENTS = (
+    "README.md",
+    "devstack/README.md",
+    "examples/README.md",
+    "tools/*.md",
+    "doc/*.md",
+    "releasenotes/notes/*.yaml",
+)
 FOLDERS = (
     *(
         "api",
@@ -126,7 +133,7 @@ def vocabulary(glossary: str) -> list[Avoided]:
     """Return the words of the glossary's table."""
     _, heading, rest = glossary.partition(f"## {TABLE}\n")
     if not heading:
-        raise SystemExit(f"{GLOSSARY} has no section {TABLE!r}")
+        raise SystemExit(f"{VOCABULARY} has no section {TABLE!r}")
     rows = [line.strip().strip("|").split("|") for line in rest.splitlines() if line.startswith("|")]
     return [_avoided(*(cell.strip() for cell in row)) for row in rows[2:]]
 
@@ -200,7 +207,7 @@ def sentences(text: str) -> list[str]:
 
 def markdown_texts(path: str, source: str) -> Iterator[Text]:
     """Yield paragraphs, items, headings and cells of tables, with code left out."""
-    if path == GLOSSARY:
+    if path == VOCABULARY:
         source = source.partition(f"## {TABLE}\n")[0]
     for token in MarkdownIt("commonmark").enable("table").parse(source):
         line = (token.map or [0])[0] + 1
@@ -383,7 +390,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="print warnings, too")
     parser.add_argument("paths", nargs="*", metavar="PATH")
     chosen = parser.parse_args(arguments)
-    words = vocabulary((ROOT / GLOSSARY).read_text())
+    words = vocabulary((ROOT / VOCABULARY).read_text())
     findings = [
         finding for path in files(chosen.paths) for text in texts_of(path) for finding in check(text, words)
     ]
