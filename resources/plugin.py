@@ -38,6 +38,8 @@ It becomes the physical id once the type has found that the resource may have th
 class ResourceType:
     """Base of all resource types; the module's docstring has the contract."""
 
+    #: The name that templates use, if its module is in a folder of types.  Classes derived from it have none.
+    type_name: typing.ClassVar[str] = ""
     #: The registry gives an instance the defaults of the configuration.
     properties_schema: Mapping[str, Property] = {}
     attributes_schema: typing.ClassVar[Mapping[str, Attribute]] = {}

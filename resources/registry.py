@@ -1,7 +1,7 @@
 """The resource types that are installed.
 
 Types come from entry points of the group ``stoker.resource_types``.  Each entry point is a mapping from
-type name to a class derived from `ResourceType`::
+type name to a class derived from `ResourceType`, or a package whose types say their own names::
 
     [options.entry_points]
     stoker.resource_types =
@@ -13,6 +13,7 @@ import functools
 import importlib.metadata
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from types import ModuleType
 
 from stevedore import ExtensionManager
 
@@ -29,6 +30,7 @@ from .implied import ImpliedDependency
 from .nested.base import NestedType
 from .nested.provider import ProviderTemplate
 from .plugin import NOT_KNOWN, ResourceType
+from .type_folders import types_in
 
 LOG = logging.getLogger(__name__)
 
@@ -254,6 +256,8 @@ def _log_failure(_manager: object, entry: importlib.metadata.EntryPoint, error: 
 
 
 def _declared(plugin: str, types: object) -> dict[str, type[ResourceType]]:
+    if isinstance(types, ModuleType):
+        return dict(types_in(types))
     if not isinstance(types, Mapping):
         LOG.error("Plugin %s is left out: it must be a mapping of names to resource types", plugin)
         return {}

@@ -15,6 +15,7 @@ from ..steps import Done, Step
 class AccessPolicy(ResourceType):
     """Names of resources of the same stack; nothing is made of them."""
 
+    type_name = "OS::Heat::AccessPolicy"
     description = "An access policy: the resources whose metadata a user of the CloudFormation API may read."
     has_rules_in_stack = True
     support_status = SupportStatus(version="2014.1")

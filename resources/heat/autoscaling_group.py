@@ -184,6 +184,7 @@ class ScalingGroup(SizedGroup):
 class AutoScalingGroup(ScalingGroup):
     """A group whose members have generated names; the oldest are deleted first."""
 
+    type_name = "OS::Heat::AutoScalingGroup"
     description = (
         "An auto-scaling group: resources of one definition, whose number follows signals.\n\n"
         "They are the resources of a stack of their own. A ScalingPolicy that gets a signal makes more or "

@@ -17,6 +17,7 @@ AT_LEAST_0 = (Range(minimum=0),)
 class Delay(ResourceType):
     """Waits without a thread; the random part is drawn once for each action, when it starts."""
 
+    type_name = "OS::Heat::Delay"
     description = (
         "A delay between the resources before and after it in the graph.\n\n"
         "The pause is min_wait and a random part: at most max_jitter times jitter_multiplier, any part of it "

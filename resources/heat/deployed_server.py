@@ -13,6 +13,7 @@ from ..steps import Done, Step
 class DeployedServer(ResourceType):
     """A server outside of the cloud's compute service; the id that deployments name is made here."""
 
+    type_name = "OS::Heat::DeployedServer"
     description = (
         "A server that exists already, and to which software deployments can be made.\n\n"
         "Its attribute os_collect_config is what the agent os-collect-config in the server needs."

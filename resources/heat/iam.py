@@ -26,6 +26,7 @@ OLD = SupportStatus(version="2014.1")
 class IamUser(ResourceType):
     """An owner of access keys, who exists in Stoker only."""
 
+    type_name = USER
     description = (
         "A user of the CloudFormation API, to whom access keys belong.\n\n"
         "The user can read the metadata of resources of the stack, and can do nothing else."
@@ -76,6 +77,7 @@ class IamUser(ResourceType):
 class AccessKey(ResourceType):
     """A key that signs requests to the CloudFormation API, as long as the row of its resource exists."""
 
+    type_name = ACCESS_KEY
     stored_here = True
     support_status = OLD
     description = (

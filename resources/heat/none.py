@@ -13,6 +13,7 @@ from ..steps import Done, Step
 class NoneResource(ResourceType):
     """Replaces a type that the environment maps to it; each of its attributes is None."""
 
+    type_name = "OS::Heat::None"
     description = (
         "Replaces a type that the environment's resource_registry switches off.\n\n"
         "It takes any properties, makes nothing, has None for each attribute and is never replaced."

@@ -40,6 +40,7 @@ def _minimum(noun: str) -> Property:
 class RandomString(ResourceType):
     """The create generates the string and stores it in `data`; a repeated create may make another one."""
 
+    type_name = "OS::Heat::RandomString"
     description = (
         "A random string, for passwords and other secrets.\n\n"
         "Its characters come from classes such as lettersdigits and from sequences of your own. It is made "

@@ -17,6 +17,7 @@ MAPS = "attributes"
 class ResourceChain(GroupResource):
     """A chain of members that are named 0, 1, 2 … in the order of the types."""
 
+    type_name = "OS::Heat::ResourceChain"
     description = (
         "One resource of each type of a list, all with the same properties.\n\n"
         "Each is made after the one before it, or all at once if the chain is concurrent. They are the "

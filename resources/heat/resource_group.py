@@ -52,6 +52,7 @@ _REMOVAL = {
 class ResourceGroup(GroupResource):
     """A group of members that are named 0, 1, 2 …, without those that were removed on purpose."""
 
+    type_name = "OS::Heat::ResourceGroup"
     description = (
         "Many resources of one definition.\n\n"
         "They are the resources of a stack of their own. In the texts of their properties the index variable "

@@ -65,6 +65,7 @@ def new_size(current: int, kind: str, adjustment: float, *, least_step: int | No
 class ScalingPolicy(ResourceType):
     """Defines by how much a signal scales; the group defines the bounds."""
 
+    type_name = "OS::Heat::ScalingPolicy"
     description = (
         "A scaling policy: each signal, such as that of an alarm, changes the size of a scaling group."
     )
@@ -136,6 +137,7 @@ class ScalingPolicy(ResourceType):
 class AwsScalingPolicy(ScalingPolicy):
     """The policy of CloudFormation templates: other names, the same behaviour."""
 
+    type_name = "AWS::AutoScaling::ScalingPolicy"
     names = {
         "group": "AutoScalingGroupName",
         "by": "ScalingAdjustment",

@@ -72,6 +72,7 @@ class ConfigType(ResourceType):
 class SoftwareConfig(ConfigType):
     """A script or a manifest, as text."""
 
+    type_name = "OS::Heat::SoftwareConfig"
     description = "A software config: a script or manifest for servers, with declared inputs and outputs."
     support_status = SupportStatus(version="2014.1")
     properties_schema = {
@@ -99,6 +100,7 @@ class SoftwareConfig(ConfigType):
 class StructuredConfig(SoftwareConfig):
     """A config as a map, in which a deployment replaces inputs by their values."""
 
+    type_name = "OS::Heat::StructuredConfig"
     description = "A structured config: a map in which deployments replace get_input by input values."
     properties_schema = {
         **SoftwareConfig.properties_schema,
@@ -109,6 +111,7 @@ class StructuredConfig(SoftwareConfig):
 class SoftwareComponent(ConfigType):
     """A config for each of several actions."""
 
+    type_name = "OS::Heat::SoftwareComponent"
     description = "A software component: scripts or manifests for the actions of a deployment."
     support_status = SupportStatus(version="2014.2")
     properties_schema = {
@@ -167,6 +170,7 @@ class SoftwareComponent(ConfigType):
 class CloudConfig(ConfigType):
     """A config of cloud-init."""
 
+    type_name = "OS::Heat::CloudConfig"
     description = "A cloud-config of cloud-init, written as YAML."
     support_status = SupportStatus(version="2014.1")
     properties_schema = {"cloud_config": Property("map", "Cloud-config of cloud-init.")}
@@ -189,6 +193,7 @@ class CloudConfig(ConfigType):
 class MultipartMime(ConfigType):
     """Several configs as one message of MIME, which cloud-init takes apart."""
 
+    type_name = "OS::Heat::MultipartMime"
     description = "A multipart MIME message of several configs, for cloud-init as user_data."
     support_status = SupportStatus(version="2014.1")
     properties_schema = {

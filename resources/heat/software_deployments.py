@@ -89,6 +89,7 @@ def check_transport(properties: JsonMap) -> None:
 class SoftwareDeployment(ResourceType):
     """A config on one server."""
 
+    type_name = "OS::Heat::SoftwareDeployment"
     description = (
         "The deployment of a software config to a server.\n\n"
         "The resource is complete when the server has signalled that it has. The outputs that it signals are "
@@ -253,6 +254,7 @@ class SoftwareDeployment(ResourceType):
 class StructuredDeployment(SoftwareDeployment):
     """A config of StructuredConfig on one server, with the values of inputs in it."""
 
+    type_name = "OS::Heat::StructuredDeployment"
     description = (
         "The deployment of a structured config to a server.\n\n"
         "Otherwise it is as OS::Heat::SoftwareDeployment."

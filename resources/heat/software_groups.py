@@ -13,21 +13,10 @@ from ..contract.context import StepContext
 from ..contract.views import ResourceView
 from ..nested.groups import Batch, GroupResource, Rollout
 from ..nested.members import REFS_MAP, Definition, RequestedAttribute, check_members, group_goal, output_name
-from ..plugin import ResourceType
 from ..schema import ANY_NAME, Attribute, Property, SupportStatus
-from .access_policy import AccessPolicy
-from .software_configs import (
-    CloudConfig,
-    MultipartMime,
-    SoftwareComponent,
-    SoftwareConfig,
-    StructuredConfig,
-)
 from .software_deployments import (
     COMMON,
     STRUCTURED,
-    SoftwareDeployment,
-    StructuredDeployment,
     check_transport,
     check_user_data_format,
 )
@@ -56,6 +45,7 @@ _POLICY = SupportStatus(version="7.0.0")
 class SoftwareDeploymentGroup(GroupResource):
     """Deployments of one config to many servers."""
 
+    type_name = "OS::Heat::SoftwareDeploymentGroup"
     member_type: typing.ClassVar[str] = "OS::Heat::SoftwareDeployment"
     description = (
         "The deployment of a software config to a group of servers.\n\n"
@@ -175,6 +165,7 @@ class SoftwareDeploymentGroup(GroupResource):
 class StructuredDeploymentGroup(SoftwareDeploymentGroup):
     """Deployments of one structured config to many servers."""
 
+    type_name = "OS::Heat::StructuredDeploymentGroup"
     member_type = "OS::Heat::StructuredDeployment"
     description = (
         "The deployment of a structured config to a group of servers.\n\n"
@@ -191,6 +182,7 @@ def _renamed(name: str) -> SupportStatus:
 class SoftwareDeployments(SoftwareDeploymentGroup):
     """SoftwareDeploymentGroup by its old name."""
 
+    type_name = "OS::Heat::SoftwareDeployments"
     renamed_to = "OS::Heat::SoftwareDeploymentGroup"
     support_status = _renamed(renamed_to)
 
@@ -198,6 +190,7 @@ class SoftwareDeployments(SoftwareDeploymentGroup):
 class StructuredDeployments(StructuredDeploymentGroup):
     """StructuredDeploymentGroup by its old name."""
 
+    type_name = "OS::Heat::StructuredDeployments"
     renamed_to = "OS::Heat::StructuredDeploymentGroup"
     support_status = _renamed(renamed_to)
 
@@ -216,20 +209,3 @@ def _value(names: Sequence[str], requested: RequestedAttribute) -> Json:
     if not path:
         return {name: {"get_attr": [name, attribute]} for name in names}
     return {"get_attr": [path[0], attribute, *path[1:]]} if path[0] in names else None
-
-
-SOFTWARE_TYPES: Mapping[str, type[ResourceType]] = {
-    "OS::Heat::AccessPolicy": AccessPolicy,
-    "OS::Heat::CloudConfig": CloudConfig,
-    "OS::Heat::MultipartMime": MultipartMime,
-    "OS::Heat::SoftwareComponent": SoftwareComponent,
-    "OS::Heat::SoftwareConfig": SoftwareConfig,
-    "OS::Heat::SoftwareDeployment": SoftwareDeployment,
-    "OS::Heat::SoftwareDeploymentGroup": SoftwareDeploymentGroup,
-    "OS::Heat::SoftwareDeployments": SoftwareDeployments,
-    "OS::Heat::StructuredConfig": StructuredConfig,
-    "OS::Heat::StructuredDeployment": StructuredDeployment,
-    "OS::Heat::StructuredDeploymentGroup": StructuredDeploymentGroup,
-    "OS::Heat::StructuredDeployments": StructuredDeployments,
-}
-"""All types of software on servers, for the table in registry.py."""

@@ -14,7 +14,7 @@ from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 OUTPUTS = "Outputs."
 """Beginning of the attributes of CloudFormation's nested stacks."""
-REMOTE = "OS::Heat::Stack#remote"
+REMOTE_STACK = "OS::Heat::Stack#remote"
 """Name of the type of the stacks in another region or cloud: resources/openstack/heat/remote_stack.py."""
 CONTEXT = {
     "region_name": Property("string", "Region name; another region makes it a remote stack."),
@@ -59,6 +59,7 @@ ATTRIBUTES = {
 class StackResource(NestedType):
     """A nested stack in the own region, or by its variant a stack in another region or cloud."""
 
+    type_name = "OS::Heat::Stack"
     has_member_attributes = True
     shows_resources = True
     description = (
@@ -76,16 +77,16 @@ class StackResource(NestedType):
         self._own_region = values.get("region_name")
 
     def variant(self, chosen_by: Json) -> str | None:
-        """Return `REMOTE` for another region, or for other credentials.
+        """Return `REMOTE_STACK` for another region, or for other credentials.
 
         What is not known yet may be another region: requests reach the own one, too.
         """
         if chosen_by is NOT_KNOWN:
-            return REMOTE
+            return REMOTE_STACK
         context = chosen_by if isinstance(chosen_by, Mapping) else {}
         region = context.get("region_name")
         elsewhere = region not in (None, "", self._own_region)
-        return REMOTE if elsewhere or context.get("credential_secret_id") else None
+        return REMOTE_STACK if elsewhere or context.get("credential_secret_id") else None
 
     def static_goal(self, values: JsonMap, definition: ResourceDefinition) -> ChildGoal | None:
         """Return the goal if the template and the names of the parameters are known."""
@@ -108,6 +109,7 @@ class StackResource(NestedType):
 class AwsStack(NestedType):
     """The nested stack of CloudFormation templates."""
 
+    type_name = "AWS::CloudFormation::Stack"
     description = (
         "A stack of its own inside of this one.\n\n"
         "Its template is fetched from its address with each create and update; its outputs are attributes."

@@ -25,6 +25,7 @@ class TestResource(ResourceType):
     creation and update, since attributes are taken at their end.
     """
 
+    type_name = "OS::Heat::TestResource"
     __test__ = False  # pytest would take the class for a set of tests
 
     description = (

@@ -22,6 +22,7 @@ TYPES = {
 class Value(ResourceType):
     """A value whose attribute is its property; see the description."""
 
+    type_name = "OS::Heat::Value"
     description = (
         "A named value.\n\n"
         "So an expression over parameters and other resources gets a name, and is written once."

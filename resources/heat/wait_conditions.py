@@ -44,6 +44,7 @@ class WaitCondition(ResourceType):
     late.  `data` has all signals of the handle, also later ones.
     """
 
+    type_name = "OS::Heat::WaitCondition"
     follows_signals = True
 
     names: typing.ClassVar[Mapping[str, str]] = {
@@ -125,6 +126,7 @@ class WaitCondition(ResourceType):
 class AwsWaitCondition(WaitCondition):
     """The condition of CloudFormation templates: other names, the same behaviour."""
 
+    type_name = "AWS::CloudFormation::WaitCondition"
     names = {"handle": "Handle", "timeout": "Timeout", "count": "Count", "data": "Data"}
     support_status = SupportStatus(version="2014.1")
     properties_schema = {

@@ -51,6 +51,7 @@ class _Handle(ResourceType):
 class WaitConditionHandle(_Handle):
     """Heat's handle.  Its token is good for the signals of this one resource and for nothing else."""
 
+    type_name = "OS::Heat::WaitConditionHandle"
     description = (
         "A wait condition handle: the address for signals, such as that of a server that is set up.\n\n"
         "A WaitCondition waits for them. The two are separate so that the instance can get the address "
@@ -146,6 +147,7 @@ class WaitConditionHandle(_Handle):
 class AwsWaitConditionHandle(_Handle):
     """The handle of CloudFormation templates."""
 
+    type_name = "AWS::CloudFormation::WaitConditionHandle"
     description = "A wait condition handle whose reference is a URL for cfn-signal."
     support_status = SupportStatus(version="2014.1")
 
@@ -166,6 +168,7 @@ class AwsWaitConditionHandle(_Handle):
 class UpdateWaitConditionHandle(AwsWaitConditionHandle):
     """A handle that every update replaces, so that all signals have to arrive again."""
 
+    type_name = "OS::Heat::UpdateWaitConditionHandle"
     description = (
         "A wait condition handle that each update replaces.\n\n"
         "All clients have to signal again, at the new URL; so the end of the update means that the new "

@@ -54,11 +54,10 @@ class TranslatedType(ResourceType):
     inner: typing.ClassVar[ResourceType]
     translation: typing.ClassVar[Mapping[str, Source]]
 
-    @classmethod
-    def of(cls, inner: type[ResourceType]) -> type[ResourceType]:
-        """Return the type with this inner type."""
-        members = {"inner": inner(), "snapshot_on_delete": inner.snapshot_on_delete, "__doc__": cls.__doc__}
-        return type(cls.__name__, (cls,), members)
+    def __init_subclass__(cls) -> None:
+        """Let a type keep copies as its inner type does."""
+        super().__init_subclass__()
+        cls.snapshot_on_delete = cls.inner.snapshot_on_delete
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Change those properties of the inner type that are different."""

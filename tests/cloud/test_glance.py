@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from harness.cloud.project import Project
+from harness.resource_types import types_of
 from harness.scripted_service import Answer, serving
 from harness.step_driver import Context, Driven
 from harness.waiting import wait_for
 from stoker.resources.errors import PermanentError, PropertyError
-from stoker.resources.openstack.glance.registry import RESOURCE_TYPES
 from stoker.resources.openstack.marks import chosen_id
 from stoker.resources.openstack.service import Conflict
 from stoker.resources.registry import ResourceRegistry
 from stoker.resources.steps import Done, Poll
+
+RESOURCE_TYPES = types_of("openstack.glance")
 
 Json = typing.Any
 Make = Callable[..., Driven]

@@ -12,9 +12,9 @@ import time
 import typing
 from collections.abc import Callable
 
+from harness.resource_types import types_of
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.planning.requests import Goal
-from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
@@ -23,6 +23,8 @@ from stoker.template.load import load_template
 from stoker.template.sandbox.pool import install
 
 from .pace import measure
+
+RESOURCE_TYPES = types_of("heat")
 
 Json = typing.Any
 VERSION = "2018-08-31"

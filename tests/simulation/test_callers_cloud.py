@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 import falcon.testing
 import pytest
 from harness.features import FEATURES_OF_API
+from harness.resource_types import types_of
 from keystoneauth1.session import Session
 from simulation.world import World
 from stoker.api.app import make_app
@@ -39,9 +40,10 @@ from stoker.keystone.caller import CallerAccess
 from stoker.keystone.client_options import ClientOptions, ServiceOptions
 from stoker.keystone.service_clients import NoSuchService, ServiceClients
 from stoker.resources import Custom, Property, ResourceType
-from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.registry import ResourceRegistry
 from stoker.template.compile import Limits
+
+RESOURCE_TYPES = types_of("heat")
 
 ADDRESSES = SignalAddresses("http://sim", b"key")
 Json = typing.Any

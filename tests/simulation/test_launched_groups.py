@@ -5,14 +5,16 @@ import pathlib
 import typing
 
 import pytest
+from harness.resource_types import types_of
 from simulation.helpers import rows
 from simulation.nested import busiest, children, created, hot, server, settled, updated
 from simulation.test_scaling import scaled, signal
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
-from stoker.resources.openstack.nova.registry import RESOURCE_TYPES
 from stoker.template.errors import TemplateError
+
+RESOURCE_TYPES = types_of("openstack.nova")
 
 Json = typing.Any
 GIVEN = ("ImageId", "InstanceType", "KeyName", "UserData", "SubnetId")

@@ -11,18 +11,20 @@ from collections.abc import Mapping
 import falcon.testing
 import pytest
 import yaml
+from harness.resource_types import types_of
 from simulation.test_life import api_of
 from simulation.world import SHARDS, World
 from stoker.cli.config.options import load
 from stoker.cli.wiring.engine import engine_settings
 from stoker.resources.contract.context import StepContext
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES as CINDER
-from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES as NEUTRON
-from stoker.resources.openstack.nova.registry import RESOURCE_TYPES as NOVA
 from stoker.resources.plugin import ResourceType
 from stoker.resources.steps import Done, Step
 from stoker.template.compile import Limits
+
+CINDER = types_of("openstack.cinder")
+NEUTRON = types_of("openstack.neutron")
+NOVA = types_of("openstack.nova")
 
 Json = typing.Any
 SHAPES = pathlib.Path(__file__).parent / "shapes"

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 from harness.duties import AtOnce
+from harness.resource_types import types_of
 from simulation import cloud, threads
 from stoker.conductor.duties.context import CurrentSettings, DutyContext, DutySettings
 from stoker.conductor.duties.registry import make_duties, policies
@@ -62,13 +63,14 @@ from stoker.keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from stoker.keystone.delegations import Delegations
 from stoker.observe.recorder import SILENT, Recorder
 from stoker.resources.errors import PermanentError
-from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.ring.local_member import PROCESS
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Limits
+
+RESOURCE_TYPES = types_of("heat")
 
 SHARDS = 64
 TIMEOUT = 2.0

@@ -5,10 +5,12 @@ import typing
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.openstack.aodh.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
+
+RESOURCE_TYPES = types_of("openstack.aodh")
 
 Json = typing.Any
 ALARM = RESOURCE_TYPES["OS::Aodh::GnocchiAggregationByResourcesAlarm"]()

@@ -4,12 +4,14 @@ import typing
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError
-from stoker.resources.openstack.barbican.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import resolve_properties
+
+RESOURCE_TYPES = types_of("openstack.barbican")
 
 Json = typing.Any
 ORDER = RESOURCE_TYPES["OS::Barbican::Order"]()

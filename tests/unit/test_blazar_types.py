@@ -4,10 +4,12 @@ import typing
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, RetryableError
-from stoker.resources.openstack.blazar.registry import RESOURCE_TYPES
+
+RESOURCE_TYPES = types_of("openstack.blazar")
 
 Json = typing.Any
 HOST = RESOURCE_TYPES["OS::Blazar::Host"]()

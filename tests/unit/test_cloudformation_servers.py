@@ -2,13 +2,15 @@
 
 import pytest
 from harness.fake_context import FakeContext, target_of
+from harness.resource_types import types_of
 from stoker.resources.errors import PermanentError, PropertyError
-from stoker.resources.openstack.cinder import registry as cinder
-from stoker.resources.openstack.neutron import registry as neutron
 from stoker.resources.openstack.nova.launched_groups import seconds
-from stoker.resources.openstack.nova.registry import RESOURCE_TYPES
 from stoker.resources.properties import resolve_properties, validate_properties
 from stoker.resources.steps import Done
+
+RESOURCE_TYPES = types_of("openstack.nova")
+CINDER = types_of("openstack.cinder")
+NEUTRON = types_of("openstack.neutron")
 
 INSTANCE = RESOURCE_TYPES["AWS::EC2::Instance"]()
 GIVEN = {"ImageId": "image", "InstanceType": "small"}
@@ -160,13 +162,13 @@ def translated(name, registry, **properties):
 def test_a_volume_has_its_tags_as_metadata_and_its_snapshot_is_a_backup():
     tags = [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]
     properties = {"AvailabilityZone": "zone", "SnapshotId": "backup", "Tags": tags}
-    inner = translated("AWS::EC2::Volume", cinder.RESOURCE_TYPES, **properties)
+    inner = translated("AWS::EC2::Volume", CINDER, **properties)
     assert (inner["availability_zone"], inner["backup_id"], inner["metadata"]) == (
         "zone",
         "backup",
         {"a": "2"},
     )
-    plugin = cinder.RESOURCE_TYPES["AWS::EC2::Volume"]()
+    plugin = CINDER["AWS::EC2::Volume"]()
     with pytest.raises(PropertyError, match="Size is needed"):
         plugin.validate(resolve_properties(plugin.properties_schema, {"AvailabilityZone": "zone"}))
 
@@ -179,7 +181,7 @@ def test_rules_of_a_security_group():
     ]
     egress = [{"IpProtocol": "udp", "FromPort": "-1", "ToPort": "-1", "CidrIp": "0.0.0.0/0"}]
     properties = {"GroupDescription": "d", "SecurityGroupIngress": ingress, "SecurityGroupEgress": egress}
-    inner = translated("AWS::EC2::SecurityGroup", neutron.RESOURCE_TYPES, **properties)
+    inner = translated("AWS::EC2::SecurityGroup", NEUTRON, **properties)
     names = (
         "direction",
         "protocol",
@@ -194,7 +196,7 @@ def test_rules_of_a_security_group():
         ("ingress", "tcp", 1, 2, None, "other"),
         ("egress", "udp", None, None, "0.0.0.0/0", None),
     ]
-    plugin = neutron.RESOURCE_TYPES["AWS::EC2::SecurityGroup"]()
+    plugin = NEUTRON["AWS::EC2::SecurityGroup"]()
     wrong = {"GroupDescription": "d", "SecurityGroupIngress": [{"FromPort": "http"}]}
     with pytest.raises(PropertyError, match="http is not a number"):
         plugin.validate(resolve_properties(plugin.properties_schema, wrong))

@@ -4,13 +4,15 @@ import typing
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError
-from stoker.resources.openstack.designate.registry import RESOURCE_TYPES
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.properties import resolve_properties
 from stoker.resources.steps import Poll
+
+RESOURCE_TYPES = types_of("openstack.designate")
 
 Json = typing.Any
 ZONE = RESOURCE_TYPES["OS::Designate::Zone"]()

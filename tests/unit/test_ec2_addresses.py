@@ -5,14 +5,16 @@ import typing
 
 import pytest
 from harness.fake_context import after, run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES
 from stoker.resources.properties import resolve_properties
 from stoker.resources.steps import Done
+
+RESOURCE_TYPES = types_of("openstack.neutron")
 
 Json = typing.Any
 ADDRESS = RESOURCE_TYPES["AWS::EC2::EIP"]()

@@ -4,11 +4,13 @@ import typing
 
 import pytest
 from harness.fake_context import target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError
-from stoker.resources.openstack.octavia.registry import RESOURCE_TYPES
 from stoker.resources.properties import resolve_properties
+
+RESOURCE_TYPES = types_of("openstack.octavia")
 
 Json = typing.Any
 BALANCER = RESOURCE_TYPES["AWS::ElasticLoadBalancing::LoadBalancer"]()

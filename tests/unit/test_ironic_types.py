@@ -4,11 +4,13 @@ import typing
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.openstack.ironic.registry import RESOURCE_TYPES
 from stoker.resources.openstack.marks import chosen_id
 from stoker.resources.openstack.service import Conflict
+
+RESOURCE_TYPES = types_of("openstack.ironic")
 
 Json = typing.Any
 PORT = RESOURCE_TYPES["OS::Ironic::Port"]()

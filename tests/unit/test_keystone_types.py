@@ -5,12 +5,14 @@ import typing
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PropertyError, RetryableError
-from stoker.resources.openstack.keystone.registry import RESOURCE_TYPES
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.properties import resolve_properties
+
+RESOURCE_TYPES = types_of("openstack.keystone")
 
 Json = typing.Any
 KEY = "11111111-2222-4333-8444-555555555555"

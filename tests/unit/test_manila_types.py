@@ -5,14 +5,16 @@ from collections.abc import Sequence
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError, RetryableError
-from stoker.resources.openstack.manila.registry import RESOURCE_TYPES
 from stoker.resources.openstack.manila.share_access import AccessRules
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.service import Service, UnreadableAnswer
 from stoker.resources.properties import resolve_properties
+
+RESOURCE_TYPES = types_of("openstack.manila")
 
 Json = typing.Any
 SHARE = RESOURCE_TYPES["OS::Manila::Share"]()

@@ -4,11 +4,13 @@ import typing
 
 import pytest
 from harness.fake_context import FakeContext, target_of
+from harness.resource_types import types_of
 from harness.scripted_service import Answer, serving
 from stoker.resources import rendering
 from stoker.resources.errors import PropertyError
-from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES as NEUTRON
-from stoker.resources.openstack.nova.registry import RESOURCE_TYPES as NOVA
+
+NEUTRON = types_of("openstack.neutron")
+NOVA = types_of("openstack.nova")
 
 Json = typing.Any
 NET = "11111111-2222-4333-8444-555555555555"

@@ -5,15 +5,17 @@ import typing
 
 import pytest
 from harness.fake_context import after, run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
 from stoker.resources.properties import validate_properties
 from stoker.resources.steps import Done, Poll
+
+RESOURCE_TYPES = types_of("openstack.neutron")
 
 Json = typing.Any
 ONE = "aaaaaaaa-0000-4000-8000-000000000001"

@@ -5,13 +5,15 @@ import typing
 
 import pytest
 from harness.fake_context import after, run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError
-from stoker.resources.openstack.cinder.registry import RESOURCE_TYPES as CINDER
 from stoker.resources.openstack.declared import REMOTE
-from stoker.resources.openstack.nova.registry import RESOURCE_TYPES as NOVA
 from stoker.resources.steps import Done, Poll
+
+CINDER = types_of("openstack.cinder")
+NOVA = types_of("openstack.nova")
 
 Json = typing.Any
 SPECS = "aaaaaaaa-0000-4000-8000-000000000001"

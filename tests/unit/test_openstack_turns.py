@@ -5,14 +5,16 @@ import typing
 
 import pytest
 from harness.fake_context import START, after, run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext, SharingContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError, RetryableError
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.octavia.base import TURN
-from stoker.resources.openstack.octavia.registry import RESOURCE_TYPES
 from stoker.resources.properties import validate_properties
 from stoker.resources.steps import Done, Poll
+
+RESOURCE_TYPES = types_of("openstack.octavia")
 
 Json = typing.Any
 BALANCER_ID = "aaaaaaaa-0000-4000-8000-000000000001"

@@ -5,12 +5,14 @@ import sys
 import types
 
 import pytest
+from harness.resource_types import types_of
 from stoker.resources import heat_types
 from stoker.resources.errors import AbsentType, UnknownType
-from stoker.resources.heat.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 from stoker.resources.schema import SupportStatus
+
+RESOURCE_TYPES = types_of("heat")
 
 
 class Old(ResourceType):

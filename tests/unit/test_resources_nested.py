@@ -4,7 +4,7 @@ import pytest
 from harness.fake_context import FakeContext, after, target_of
 from stoker.resources.contract.children import ChildFailure, ChildState
 from stoker.resources.errors import PermanentError
-from stoker.resources.heat.stack import REMOTE, StackResource
+from stoker.resources.heat.stack import REMOTE_STACK, StackResource
 from stoker.resources.nested.base import failure_of
 from stoker.resources.nested.provider import ProviderTemplate
 from stoker.resources.plugin import NOT_KNOWN
@@ -86,13 +86,13 @@ def test_a_child_that_is_gone_fails_all_but_the_deletion():
 )
 def test_another_region_or_other_credentials_choose_the_remote_stack(context, is_elsewhere):
     plugin = ResourceRegistry({"Stack": StackResource}, {"region_name": "north"}).get("Stack")
-    assert plugin.variant(context) == (REMOTE if is_elsewhere else None)
+    assert plugin.variant(context) == (REMOTE_STACK if is_elsewhere else None)
 
 
 def test_any_region_is_another_one_where_the_own_one_has_no_name():
     plugin = ResourceRegistry({"Stack": StackResource}).get("Stack")
     assert plugin.variant({}) is None
-    assert plugin.variant({"region_name": "north"}) == REMOTE
+    assert plugin.variant({"region_name": "north"}) == REMOTE_STACK
 
 
 def test_the_reference_of_a_provider_template_is_what_it_calls_its_stack_id():

@@ -4,7 +4,7 @@ import typing
 
 import pytest
 from stoker.engine.planning.template_check import check_types
-from stoker.resources.heat.stack import REMOTE
+from stoker.resources.heat.stack import REMOTE_STACK
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.stored import StoredLookup
 from stoker.template.budget import Budget
@@ -49,14 +49,14 @@ FROM_OTHER = node("get_attr", "other", "region")
         ({"context": {"region_name": ""}}, STACK),
         ({"context": {"region_name": sealed("own")}}, STACK),
         ({"context": {"region_name": "here", "ca_cert": FROM_OTHER}}, STACK),
-        ({"context": {"region_name": "there"}}, REMOTE),
-        ({"context": {"region_name": sealed("other")}}, REMOTE),
-        ({"context": {"region_name": FROM_OTHER}}, REMOTE),
-        ({"context": {"region_name": failing("no value yet")}}, REMOTE),
-        ({"context": {"region_name": "here", "credential_secret_id": "id"}}, REMOTE),
-        ({"context": {"credential_secret_id": FROM_OTHER}}, REMOTE),
-        ({"context": FROM_OTHER}, REMOTE),
-        (node("get_attr", "other", "properties"), REMOTE),
+        ({"context": {"region_name": "there"}}, REMOTE_STACK),
+        ({"context": {"region_name": sealed("other")}}, REMOTE_STACK),
+        ({"context": {"region_name": FROM_OTHER}}, REMOTE_STACK),
+        ({"context": {"region_name": failing("no value yet")}}, REMOTE_STACK),
+        ({"context": {"region_name": "here", "credential_secret_id": "id"}}, REMOTE_STACK),
+        ({"context": {"credential_secret_id": FROM_OTHER}}, REMOTE_STACK),
+        ({"context": FROM_OTHER}, REMOTE_STACK),
+        (node("get_attr", "other", "properties"), REMOTE_STACK),
         ({"context": "wrong"}, STACK),  # The schema refuses it.
     ],
 )
@@ -65,20 +65,20 @@ def test_a_region_or_a_credential_makes_a_remote_stack(properties: Json, expecte
 
 
 def test_without_a_known_region_every_named_one_is_another() -> None:
-    assert chosen({"context": {"region_name": "here"}}, registry=ResourceRegistry.installed()) == REMOTE
+    assert chosen({"context": {"region_name": "here"}}, registry=ResourceRegistry.installed()) == REMOTE_STACK
 
 
 def test_the_choice_is_made_when_a_template_is_compiled() -> None:
     template = {"template": "a template"}
-    assert checked({**template, "context": {"region_name": "there"}}) == REMOTE
+    assert checked({**template, "context": {"region_name": "there"}}) == REMOTE_STACK
     assert checked({**template, "context": {"region_name": "here"}}) == STACK
     assert checked({}, "OS::Heat::None") == "OS::Heat::None"
 
 
 def test_no_template_names_a_variant() -> None:
     with pytest.raises(TemplateError, match="could not be found"):
-        checked({"template": "a template"}, REMOTE)
-    assert REMOTE not in REGISTRY.names()
+        checked({"template": "a template"}, REMOTE_STACK)
+    assert REMOTE_STACK not in REGISTRY.names()
 
 
 def test_the_template_of_a_remote_stack_is_no_secret() -> None:

@@ -4,13 +4,15 @@ import typing
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.openstack.neutron.registry import RESOURCE_TYPES
 from stoker.resources.plugin import ResourceType
 from stoker.resources.steps import Poll
+
+RESOURCE_TYPES = types_of("openstack.neutron")
 
 Json = typing.Any
 ROUTER, SUBNET = (f"{number}1111111-2222-4333-8444-555555555555" for number in (1, 2))

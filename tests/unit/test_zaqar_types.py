@@ -5,11 +5,13 @@ import types
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PropertyError
-from stoker.resources.openstack.zaqar.registry import RESOURCE_TYPES
 from stoker.resources.properties import resolve_properties
+
+RESOURCE_TYPES = types_of("openstack.zaqar")
 
 SUBSCRIPTION = RESOURCE_TYPES["OS::Zaqar::Subscription"]()
 TRIGGER = RESOURCE_TYPES["OS::Zaqar::MistralTrigger"]()

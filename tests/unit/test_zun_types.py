@@ -5,13 +5,15 @@ import typing
 
 import pytest
 from harness.fake_context import run, target_of
+from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.errors import PermanentError, PropertyError
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.service import UnreadableAnswer
-from stoker.resources.openstack.zun.registry import RESOURCE_TYPES
 from stoker.resources.properties import resolve_properties
+
+RESOURCE_TYPES = types_of("openstack.zun")
 
 Json = typing.Any
 CONTAINER = RESOURCE_TYPES["OS::Zun::Container"]()

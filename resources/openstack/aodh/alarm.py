@@ -209,6 +209,7 @@ class Alarm(DeclaredType):
 class GnocchiResourcesAlarm(Alarm):
     """A threshold for one resource."""
 
+    type_name = "OS::Aodh::GnocchiResourcesAlarm"
     support_status = SupportStatus(version="2015.1")
     description = "An alarm for a metric of one resource in Gnocchi."
     kind = "gnocchi_resources_threshold"
@@ -226,6 +227,7 @@ class GnocchiResourcesAlarm(Alarm):
 class GnocchiAggregationByMetricsAlarm(Alarm):
     """A threshold for several metrics."""
 
+    type_name = "OS::Aodh::GnocchiAggregationByMetricsAlarm"
     support_status = SupportStatus(version="2015.1")
     description = "An alarm for the aggregate of several metrics in Gnocchi."
     kind = "gnocchi_aggregation_by_metrics_threshold"
@@ -239,6 +241,7 @@ class GnocchiAggregationByMetricsAlarm(Alarm):
 class GnocchiAggregationByResourcesAlarm(Alarm):
     """A threshold for a metric of several resources."""
 
+    type_name = "OS::Aodh::GnocchiAggregationByResourcesAlarm"
     support_status = SupportStatus(version="2015.1")
     description = "An alarm for the aggregate of a metric over the resources of a query in Gnocchi."
     kind = "gnocchi_aggregation_by_resources_threshold"
@@ -263,6 +266,7 @@ class GnocchiAggregationByResourcesAlarm(Alarm):
 class PrometheusAlarm(Alarm):
     """A threshold for a query to Prometheus."""
 
+    type_name = "OS::Aodh::PrometheusAlarm"
     support_status = SupportStatus(version="22.0.0")
     description = "An alarm for the result of a Prometheus query."
     kind = "prometheus"
@@ -276,6 +280,7 @@ class PrometheusAlarm(Alarm):
 class EventAlarm(Alarm):
     """An alarm for events."""
 
+    type_name = "OS::Aodh::EventAlarm"
     support_status = SupportStatus(version="8.0.0")
     description = "An alarm for events of services."
     kind = "event"
@@ -314,6 +319,7 @@ class EventAlarm(Alarm):
 class LBMemberHealthAlarm(Alarm):
     """An alarm for members of a load balancer that do not answer."""
 
+    type_name = "OS::Aodh::LBMemberHealthAlarm"
     support_status = SupportStatus(version="13.0.0")
     description = "An alarm for failed members of a load balancer pool."
     kind = "loadbalancer_member_health"
@@ -348,6 +354,7 @@ class LBMemberHealthAlarm(Alarm):
 class CompositeAlarm(Alarm):
     """An alarm of several rules."""
 
+    type_name = "OS::Aodh::CompositeAlarm"
     support_status = SupportStatus(version="8.0.0")
     description = "A composite alarm: a combination of several rules."
     kind = "composite"

@@ -70,6 +70,7 @@ class SecretContainer(KeyManagerType):
 class GenericContainer(SecretContainer):
     """Secrets under names that the template chooses."""
 
+    type_name = "OS::Barbican::GenericContainer"
     description = "A generic container: named secrets."
     kind = "generic"
     properties_schema = {
@@ -96,6 +97,7 @@ class GenericContainer(SecretContainer):
 class CertificateContainer(SecretContainer):
     """A certificate with its key."""
 
+    type_name = "OS::Barbican::CertificateContainer"
     description = "A certificate container: a certificate with its key, passphrase and intermediates."
     kind = "certificate"
     properties_schema = {
@@ -114,6 +116,7 @@ class CertificateContainer(SecretContainer):
 class RSAContainer(SecretContainer):
     """A pair of keys."""
 
+    type_name = "OS::Barbican::RSAContainer"
     description = "An RSA container: a public key, its private key and passphrase."
     kind = "rsa"
     properties_schema = {

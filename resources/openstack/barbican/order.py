@@ -37,6 +37,7 @@ def _secret(text: str, *, is_secret: bool = False) -> Attribute:
 class Order(KeyManagerType):
     """An order; the secret or the container that it makes stays when it is deleted, as in Heat."""
 
+    type_name = "OS::Barbican::Order"
     support_status = OLD
     description = "An order for a symmetric key, an asymmetric key pair or a certificate."
     path = "/orders"

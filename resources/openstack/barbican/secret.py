@@ -16,6 +16,7 @@ BINARY = "application/octet-stream"
 class Secret(KeyManagerType):
     """A secret."""
 
+    type_name = "OS::Barbican::Secret"
     support_status = OLD
     description = "A secret, stored by the key manager."
     path = "/secrets"

@@ -29,6 +29,7 @@ ATTRIBUTES = {
 class Host(BlazarType):
     """A host.  Its further capabilities are fields of their own at the service."""
 
+    type_name = "OS::Blazar::Host"
     description = "A compute host that can be reserved; for administrators."
     path = "/os-hosts"
     item = "host"

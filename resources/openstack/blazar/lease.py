@@ -59,6 +59,7 @@ EVENT = Property(
 class Lease(BlazarType):
     """A lease."""
 
+    type_name = "OS::Blazar::Lease"
     description = "A lease: a reservation of hosts or servers for a period."
     path = "/leases"
     item = "lease"

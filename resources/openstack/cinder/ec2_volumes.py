@@ -5,6 +5,8 @@ from ....template.constraints import AllowedPattern, Custom, Range
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ..translated import TranslatedType, pairs, tags, unless_empty
+from .volume import Volume
+from .volume_attachment import VolumeAttachment
 
 OLD = SupportStatus(version="2014.1")
 
@@ -12,6 +14,8 @@ OLD = SupportStatus(version="2014.1")
 class Ec2Volume(TranslatedType):
     """A volume; its inner type is OS::Cinder::Volume."""
 
+    type_name = "AWS::EC2::Volume"
+    inner = Volume()
     description = "A volume, under the names of CloudFormation."
     support_status = OLD
     service = "block-storage"
@@ -43,6 +47,8 @@ class Ec2Volume(TranslatedType):
 class Ec2VolumeAttachment(TranslatedType):
     """An attachment; its inner type is OS::Cinder::VolumeAttachment."""
 
+    type_name = "AWS::EC2::VolumeAttachment"
+    inner = VolumeAttachment()
     description = "The attachment of a volume to a server, under the names of CloudFormation."
     support_status = OLD
     service = "block-storage"

@@ -18,6 +18,7 @@ FIELDS = ("provider", "cipher", "key_size", "control_location")
 class EncryptedVolumeType(AttachedType):
     """The encryption of the volumes of a type, whose id is the physical id, as in Heat."""
 
+    type_name = "OS::Cinder::EncryptedVolumeType"
     support_status = SupportStatus(version="5.0.0")
     description = "The encryption of the volumes of a type; for administrators."
     service = "block-storage"

@@ -24,6 +24,7 @@ SHOW = Attribute("All fields, as the service's API returns them.", "map")
 class QoSSpecs(ComparedType):
     """Limits for volumes, by the names that the storage or the hypervisor knows."""
 
+    type_name = "OS::Cinder::QoSSpecs"
     support_status = SupportStatus(version="7.0.0")
     description = "QoS specs: performance limits for the volumes of associated types; for administrators."
     service = "block-storage"
@@ -81,6 +82,7 @@ class QoSAssociation(ResourceType):
     associations that somebody else has made.  Those stay.
     """
 
+    type_name = "OS::Cinder::QoSAssociation"
     support_status = SupportStatus(version="8.0.0")
     description = "The association of volume types with QoS specs; for administrators."
     service = "block-storage"

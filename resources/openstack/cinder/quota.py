@@ -10,6 +10,7 @@ from ..service import Service
 class VolumeQuota(QuotaType):
     """The number and the size of a project's volumes, snapshots and backups; for administrators."""
 
+    type_name = "OS::Cinder::Quota"
     support_status = SupportStatus(version="7.0.0")
     description = "Cinder quotas of a project: volumes, snapshots, backups and so on; for administrators."
     service = "block-storage"

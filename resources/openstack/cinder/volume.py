@@ -35,6 +35,7 @@ ADMINISTRATIVE = (MARK_NAME, "readonly", "attached_mode")
 class Volume(VolumeBackups, DeclaredType):
     """A volume: a block device for servers."""
 
+    type_name = "OS::Cinder::Volume"
     description = "A volume: a block device for servers."
     service = "block-storage"
     path = "/volumes"

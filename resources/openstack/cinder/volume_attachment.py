@@ -22,6 +22,7 @@ VOLUMES = Poller("/volumes/detail", "volumes", lambda _: ({},))
 class VolumeAttachment(AttachedType):
     """A volume as a disk of a server; the two are its identity, and the volume's id is the physical id."""
 
+    type_name = "OS::Cinder::VolumeAttachment"
     description = "The attachment of a volume to a server."
     service = "compute"
     identity = "the server and the volume"

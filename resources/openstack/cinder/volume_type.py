@@ -24,6 +24,7 @@ class _Mark(FieldMark):
 class VolumeType(DeclaredType):
     """A kind of volume; for administrators."""
 
+    type_name = "OS::Cinder::VolumeType"
     support_status = SupportStatus(version="2015.1")
     description = "A volume type; for administrators by default."
     service = "block-storage"

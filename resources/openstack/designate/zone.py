@@ -59,6 +59,7 @@ class NameType(DeclaredType):
 class Zone(NameType):
     """A zone."""
 
+    type_name = "OS::Designate::Zone"
     description = "A DNS zone."
     path = "/zones"
     items = "zones"
@@ -114,6 +115,7 @@ class Zone(NameType):
 class RecordSet(PartType, NameType):
     """The records of a name."""
 
+    type_name = "OS::Designate::RecordSet"
     description = "A record set: the DNS records of one name and type."
     path = "/zones/{}/recordsets"
     items = "recordsets"

@@ -31,6 +31,7 @@ FAILED_IMPORT = "os_glance_failed_import"
 class WebImage(DeclaredType):
     """An image whose data the service fetches; its id is chosen here, so that it is its own mark."""
 
+    type_name = "OS::Glance::WebImage"
     support_status = SupportStatus(version="12.0.0")
     description = "An image whose data the image service imports from a URL."
     service = "image"
@@ -255,5 +256,6 @@ class WebImage(DeclaredType):
 class Image(NoneResource):
     """The image type for a version of the service that is gone; it makes nothing, as in Heat."""
 
+    type_name = "OS::Glance::Image"
     description = "No image: the version 1 of the image API that it needs was removed."
     support_status = SupportStatus("HIDDEN", message="Use OS::Glance::WebImage.", version="22.0.0")

@@ -12,7 +12,7 @@ from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
 from ...contract.views import ResourceView
 from ...errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
-from ...heat.stack import ATTRIBUTES, PROPERTIES
+from ...heat.stack import ATTRIBUTES, PROPERTIES, REMOTE_STACK
 from ...plugin import ResourceType
 from ...schema import SupportStatus
 from ...steps import Done, Poll, Step
@@ -36,6 +36,7 @@ STARTED_WITHIN = LATE_CALL
 class RemoteStack(ResourceType):
     """A stack of another orchestration service; the variant of OS::Heat::Stack."""
 
+    type_name = REMOTE_STACK
     uses_credentials = True
     always_updated = True
     support_status = SupportStatus("HIDDEN", version="2014.2")

@@ -14,6 +14,7 @@ from ..service import RemoteNotFound
 class BareMetalPort(DeclaredType):
     """A port; its id is chosen here, so that it is its own mark."""
 
+    type_name = "OS::Ironic::Port"
     support_status = SupportStatus(version="13.0.0")
     description = "A network interface of a bare metal node."
     service = "baremetal"

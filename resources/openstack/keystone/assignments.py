@@ -131,6 +131,7 @@ class RoleAssignment(ResourceType):
 class UserRoleAssignment(RoleAssignment):
     """Roles of a user."""
 
+    type_name = "OS::Keystone::UserRoleAssignment"
     description = "The role assignments of a user; for administrators by default."
     kind = "user"
     properties_schema = {
@@ -148,6 +149,7 @@ class UserRoleAssignment(RoleAssignment):
 class GroupRoleAssignment(RoleAssignment):
     """Roles of a group."""
 
+    type_name = "OS::Keystone::GroupRoleAssignment"
     description = "The role assignments of a group; for administrators by default."
     kind = "group"
     properties_schema = {

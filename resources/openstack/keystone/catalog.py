@@ -17,6 +17,7 @@ DESCRIPTION = Property("string", "Description.", update_allowed=True)
 class CatalogRegion(KeystoneType):
     """A region; the creator chooses its id."""
 
+    type_name = "OS::Keystone::Region"
     support_status = since("6.0.0")
     description = "A region of the service catalog; for administrators by default."
     path = "/regions"
@@ -69,6 +70,7 @@ class CatalogRegion(KeystoneType):
 class CatalogService(KeystoneType):
     """A service of the service catalog."""
 
+    type_name = "OS::Keystone::Service"
     support_status = since("5.0.0")
     description = "A service of the service catalog; for administrators by default."
     path = "/services"
@@ -85,6 +87,7 @@ class CatalogService(KeystoneType):
 class CatalogEndpoint(KeystoneType):
     """The address of a service."""
 
+    type_name = "OS::Keystone::Endpoint"
     support_status = since("5.0.0")
     description = "An endpoint of a service; for administrators by default."
     path = "/endpoints"

@@ -49,6 +49,7 @@ class OwnerOfRoles(NamedType):
 class UserGroup(OwnerOfRoles):
     """A group of users."""
 
+    type_name = "OS::Keystone::Group"
     support_status = since("2015.1")
     description = "A group of users, with role assignments; for administrators by default."
     path = "/groups"
@@ -60,6 +61,7 @@ class UserGroup(OwnerOfRoles):
 class KeystoneUser(OwnerOfRoles):
     """A user."""
 
+    type_name = "OS::Keystone::User"
     support_status = since("2015.1")
     description = "A user, with groups and role assignments; for administrators by default."
     path = "/users"

@@ -13,6 +13,7 @@ from .base import DESCRIPTION, DOMAIN, ENABLED, NAME, SHOW, NamedType, since
 class KeystoneProject(NamedType):
     """A project."""
 
+    type_name = "OS::Keystone::Project"
     support_status = since("2015.1")
     description = "A project, the owner of resources in the cloud; for administrators by default."
     path = "/projects"
@@ -55,6 +56,7 @@ class KeystoneProject(NamedType):
 class KeystoneDomain(NamedType):
     """A domain, to which projects, users and groups belong."""
 
+    type_name = "OS::Keystone::Domain"
     support_status = since("8.0.0")
     description = "A domain of projects, users and groups; for administrators by default."
     path = "/domains"
@@ -83,6 +85,7 @@ class KeystoneDomain(NamedType):
 class KeystoneRole(NamedType):
     """A role."""
 
+    type_name = "OS::Keystone::Role"
     support_status = since("2015.1")
     description = "A role for users and groups; for administrators by default."
     path = "/roles"

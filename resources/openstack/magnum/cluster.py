@@ -57,6 +57,7 @@ class ContainerType(ComparedType):
 class ClusterTemplate(ContainerType):
     """A model of clusters."""
 
+    type_name = "OS::Magnum::ClusterTemplate"
     description = "A cluster template: the settings of container clusters."
     path = "/clustertemplates"
     items = "clustertemplates"
@@ -166,6 +167,7 @@ class ClusterTemplate(ContainerType):
 class Cluster(ContainerType):
     """A cluster."""
 
+    type_name = "OS::Magnum::Cluster"
     description = "A container cluster, such as Kubernetes."
     path = "/clusters"
     items = "clusters"

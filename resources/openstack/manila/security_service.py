@@ -14,6 +14,7 @@ PASSWORD = "password"
 class SecurityService(DescribedManilaType):
     """A directory service.  Answers hold its password, which is not kept with them."""
 
+    type_name = "OS::Manila::SecurityService"
     description = "A security service, such as LDAP, that authenticates the users of shares."
     path = "/security-services"
     item = "security_service"

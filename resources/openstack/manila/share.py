@@ -58,6 +58,7 @@ RULE = Property(
 class ManilaShare(ManilaType):
     """A share."""
 
+    type_name = "OS::Manila::Share"
     description = "A share: a file system for several clients."
     path = "/shares"
     item = "share"

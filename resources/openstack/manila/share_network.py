@@ -22,6 +22,7 @@ SERVICES = "security_services"
 class ShareNetwork(DescribedManilaType):
     """A network of shares' servers."""
 
+    type_name = "OS::Manila::ShareNetwork"
     description = "A share network: the network of share servers, with their security services."
     # Newer versions have a list of subnets in place of Heat's attributes.
     interface = Interface("2", "2.50")

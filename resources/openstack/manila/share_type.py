@@ -30,6 +30,7 @@ class _Mark(FieldMark):
 class ShareType(ManilaType):
     """A kind of share; for administrators."""
 
+    type_name = "OS::Manila::ShareType"
     description = "A share type; for administrators by default."
     path = "/types"
     item = "share_type"

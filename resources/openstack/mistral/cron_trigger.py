@@ -16,6 +16,7 @@ from ..service import RemoteNotFound
 class CronTrigger(ComparedType):
     """A trigger; a project has one of each name."""
 
+    type_name = "OS::Mistral::CronTrigger"
     support_status = SupportStatus(version="5.0.0")
     description = "A cron trigger: the schedule of a Mistral workflow."
     service = "workflow"

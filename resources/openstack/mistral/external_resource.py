@@ -42,6 +42,7 @@ _ACTION = Property(
 class ExternalResource(ResourceType):
     """A resource whose actions are executions of workflows."""
 
+    type_name = "OS::Mistral::ExternalResource"
     support_status = SupportStatus(version="9.0.0")
     description = (
         "Something outside that workflows of Mistral create, change, suspend, resume and delete.\n\n"

@@ -27,6 +27,7 @@ SHOWN = ("id", "workflow_name", "created_at", "updated_at", "state")
 class Workflow(DeclaredType):
     """A workflow; a project has one of each name."""
 
+    type_name = "OS::Mistral::Workflow"
     support_status = SupportStatus(version="2015.1")
     description = (
         "A workflow of Mistral: tasks, and which of them come after others.\n\n"

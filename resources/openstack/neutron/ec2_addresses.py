@@ -23,6 +23,7 @@ SERVER = Custom(check_name="nova.server")
 class ElasticIp(NeutronType):
     """A floating IP of the only external network."""
 
+    type_name = "AWS::EC2::EIP"
     description = "A floating IP, under the names of CloudFormation."
     path = "/floatingips"
     item = "floatingip"
@@ -70,6 +71,7 @@ class ElasticIp(NeutronType):
 class ElasticIpAssociation(FloatingIPAssociation):
     """The association of a floating IP, by its address or its id, with a port or a server's first one."""
 
+    type_name = "AWS::EC2::EIPAssociation"
     description = (
         "An association of a floating IP with a server or a port, under the names of CloudFormation."
     )

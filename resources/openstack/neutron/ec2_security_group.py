@@ -4,6 +4,7 @@ from ....shapes import Json, JsonMap
 from ...errors import PropertyError
 from ...schema import Property, SupportStatus
 from ..translated import TranslatedType
+from .security_group import SecurityGroup
 
 DIRECTIONS = {"SecurityGroupIngress": "ingress", "SecurityGroupEgress": "egress"}
 PORTS = {"FromPort": "port_range_min", "ToPort": "port_range_max"}
@@ -53,6 +54,8 @@ def _inner_rule(rule: JsonMap, direction: str) -> dict[str, Json]:
 class Ec2SecurityGroup(TranslatedType):
     """A set of rules; its inner type is OS::Neutron::SecurityGroup."""
 
+    type_name = "AWS::EC2::SecurityGroup"
+    inner = SecurityGroup()
     description = "A security group: rules for the traffic of ports, under the names of CloudFormation."
     support_status = SupportStatus(version="2014.1")
     service = "network"

@@ -91,6 +91,7 @@ class _Routes(AttachedType):
 class ExtraRoute(_Routes):
     """A route of a router; the physical id is ``ROUTER:DESTINATION:NEXTHOP``, as in Heat."""
 
+    type_name = "OS::Neutron::ExtraRoute"
     support_status = SupportStatus("UNSUPPORTED", message="Use this resource at your own risk.")
     description = "A static route of a router."
     implied_dependencies = (
@@ -121,6 +122,7 @@ class ExtraRoute(_Routes):
 class ExtraRouteSet(_Routes):
     """Routes of a router, whose id is the physical id, as in Heat."""
 
+    type_name = "OS::Neutron::ExtraRouteSet"
     support_status = SupportStatus(version="14.0.0")
     description = "A set of static routes of a router."
     implied_dependencies = (ImpliedDependency("router", "OS::Neutron::RouterInterface", "router|router_id"),)

@@ -34,6 +34,7 @@ INTERFACES = (
 class FloatingIP(NeutronType):
     """An address of an external network, which can be that of a port."""
 
+    type_name = "OS::Neutron::FloatingIP"
     description = "A floating IP: an address of an external network for a port."
     path = "/floatingips"
     item = "floatingip"
@@ -135,6 +136,7 @@ class FloatingIP(NeutronType):
 class FloatingIPAssociation(AttachedType):
     """The association of a floating IP with a port; the floating IP's id is its identity."""
 
+    type_name = "OS::Neutron::FloatingIPAssociation"
     service = "network"
     description = "The association of a floating IP with a port."
     path = "/floatingips"

@@ -30,6 +30,7 @@ DEVICE = {
 class L2Gateway(ComparedType, NeutronType):
     """An L2 gateway: a bridge between virtual networks and external devices."""
 
+    type_name = "OS::Neutron::L2Gateway"
     support_status = SupportStatus(version="12.0.0")
     description = "An L2 gateway: a bridge between virtual networks and external devices."
     path = "/l2-gateways"
@@ -73,6 +74,7 @@ def _without_empty(body: dict[str, Json]) -> dict[str, Json]:
 class L2GatewayConnection(ComparedType, NeutronType):
     """A connection of a network to an L2 gateway."""
 
+    type_name = "OS::Neutron::L2GatewayConnection"
     support_status = SupportStatus(version="12.0.0")
     description = "A connection of a network to an L2 gateway."
     path = "/l2-gateway-connections"

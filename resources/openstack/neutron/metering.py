@@ -10,6 +10,7 @@ from .schema import SHOWN
 class MeteringLabel(ComparedType, NeutronType):
     """A name under which traffic is counted; it never changes."""
 
+    type_name = "OS::Neutron::MeteringLabel"
     support_status = SupportStatus(version="2014.1")
     description = "A metering label, under which L3 traffic is counted."
     path = "/metering/metering-labels"
@@ -34,6 +35,7 @@ class MeteringLabel(ComparedType, NeutronType):
 class MeteringRule(ComparedType, NeutronType):
     """Traffic that is counted under a label, or left out; it never changes."""
 
+    type_name = "OS::Neutron::MeteringRule"
     support_status = SupportStatus(version="2014.1")
     description = "A metering rule: traffic that a label counts or excludes."
     path = "/metering/metering-label-rules"

@@ -10,6 +10,7 @@ from .schema import SHOWN, TAGS, TENANT, VALUE_SPECS
 class Net(NeutronType):
     """A network of a project."""
 
+    type_name = "OS::Neutron::Net"
     description = "A network, with subnets for addresses and ports for servers."
     path = "/networks"
     item = "network"

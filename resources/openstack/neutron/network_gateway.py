@@ -41,6 +41,7 @@ CONNECTION = {
 class NetworkGateway(ComparedType, NeutronType):
     """A gateway between networks and external devices."""
 
+    type_name = "OS::Neutron::NetworkGateway"
     support_status = SupportStatus(version="2014.1")
     description = "A gateway between networks and external devices."
     path = "/network-gateways"

@@ -32,6 +32,7 @@ FIXED_IP = {
 class Port(NeutronType):
     """A port of a network: the connection of a server or a router."""
 
+    type_name = "OS::Neutron::Port"
     description = "A port of a network, which connects a server or a router to it."
     path = "/ports"
     item = "port"

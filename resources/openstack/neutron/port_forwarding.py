@@ -25,6 +25,7 @@ FLOATING_IP = Kind(
 class FloatingIPPortForward(PartType, ComparedType, NeutronType):
     """A port forwarding from a floating IP to a port of a server behind a router."""
 
+    type_name = "OS::Neutron::FloatingIPPortForward"
     support_status = SupportStatus(version="19.0.0")
     description = "A port forwarding from a floating IP to a port of a server behind a router."
     path = "/floatingips/{}/port_forwardings"

@@ -11,6 +11,7 @@ TYPES = AllowedValues(values=("local", "vlan", "vxlan", "gre", "geneve", "flat")
 class ProviderNet(NeutronType):
     """A network over a given physical one; for administrators."""
 
+    type_name = "OS::Neutron::ProviderNet"
     support_status = SupportStatus(version="2014.1")
     description = "A provider network, mapped to a physical network; for administrators by default."
     path = "/networks"

@@ -19,6 +19,7 @@ MARKS = (*(0, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40,
 class QoSPolicy(DescribedType):
     """Rules for the traffic of ports and networks that have the policy."""
 
+    type_name = "OS::Neutron::QoSPolicy"
     support_status = SupportStatus(version="6.0.0")
     description = "A QoS policy: rules for the traffic of its ports and networks."
     path = "/qos/policies"
@@ -86,6 +87,7 @@ def _direction(*others: str) -> Property:
 class QoSBandwidthLimitRule(QoSRule):
     """A limit of the bandwidth."""
 
+    type_name = "OS::Neutron::QoSBandwidthLimitRule"
     support_status = SupportStatus(version="6.0.0")
     description = "A bandwidth limit of the ports that have a QoS policy."
     path = "/qos/policies/{}/bandwidth_limit_rules"
@@ -101,6 +103,7 @@ class QoSBandwidthLimitRule(QoSRule):
 class QoSDscpMarkingRule(QoSRule):
     """A mark that packets get."""
 
+    type_name = "OS::Neutron::QoSDscpMarkingRule"
     support_status = SupportStatus(version="7.0.0")
     description = "A DSCP mark for the packets of the ports that have a QoS policy."
     path = "/qos/policies/{}/dscp_marking_rules"
@@ -122,6 +125,7 @@ class QoSDscpMarkingRule(QoSRule):
 class QoSMinimumBandwidthRule(QoSRule):
     """Bandwidth that is guaranteed."""
 
+    type_name = "OS::Neutron::QoSMinimumBandwidthRule"
     support_status = SupportStatus(version="14.0.0")
     description = "A minimum bandwidth, guaranteed to the ports that have a QoS policy."
     path = "/qos/policies/{}/minimum_bandwidth_rules"
@@ -136,6 +140,7 @@ class QoSMinimumBandwidthRule(QoSRule):
 class QoSMinimumPacketRateRule(QoSRule):
     """Packets whose passage is guaranteed."""
 
+    type_name = "OS::Neutron::QoSMinimumPacketRateRule"
     support_status = SupportStatus(version="19.0.0")
     description = "A minimum packet rate, guaranteed to the ports that have a QoS policy."
     path = "/qos/policies/{}/minimum_packet_rate_rules"

@@ -7,6 +7,7 @@ from ..quotas import QuotaType, limits
 class NetworkQuota(QuotaType):
     """The number of things of the network service that a project may have; for administrators."""
 
+    type_name = "OS::Neutron::Quota"
     support_status = SupportStatus(version="8.0.0")
     description = "Neutron quotas of a project: networks, ports and so on; for administrators."
     service = "network"

@@ -28,6 +28,7 @@ ACTIONS: Mapping[str, Sequence[str]] = {
 class RBACPolicy(ComparedType, NeutronType):
     """An RBAC policy: access of another project to a network, QoS policy or the like."""
 
+    type_name = "OS::Neutron::RBACPolicy"
     support_status = SupportStatus(version="6.0.0")
     description = "An RBAC policy: access of another project to a network, QoS policy or the like."
     path = "/rbac-policies"

@@ -50,6 +50,7 @@ GATEWAY = {
 class Router(NeutronType):
     """A router between networks of a project, and to an external one."""
 
+    type_name = "OS::Neutron::Router"
     description = "A router between networks, with a gateway to an external one."
     path = "/routers"
     item = "router"
@@ -188,6 +189,7 @@ class RouterInterface(AttachedType):
     The physical id is ``ROUTER:subnet_id=SUBNET`` or ``ROUTER:port_id=PORT``, as in Heat.
     """
 
+    type_name = "OS::Neutron::RouterInterface"
     description = "An interface of a router in a subnet."
     service = "network"
     missing = "network: the router has no interface {0}"

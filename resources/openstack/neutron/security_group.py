@@ -89,6 +89,7 @@ def ports_errors(rule: JsonMap, path: tuple[str | int, ...] = ()) -> list[Proper
 class SecurityGroup(NeutronType):
     """A security group: rules for the traffic of ports."""
 
+    type_name = "OS::Neutron::SecurityGroup"
     support_status = SupportStatus(version="2014.1")
     description = "A security group: rules for the traffic of ports."
     path = "/security-groups"
@@ -215,6 +216,7 @@ def _has_description_of(rule: JsonMap, other: JsonMap) -> bool:
 class SecurityGroupRule(ComparedType, NeutronType):
     """A rule of a security group; the service has each rule once, so that it is its own identity."""
 
+    type_name = "OS::Neutron::SecurityGroupRule"
     support_status = SupportStatus(version="7.0.0")
     description = "A rule of a security group."
     path = "/security-group-rules"

@@ -17,6 +17,7 @@ MOST_VLANS = 4094
 class Segment(DescribedType):
     """A part of a network that is over one physical network; for administrators."""
 
+    type_name = "OS::Neutron::Segment"
     support_status = SupportStatus(version="9.0.0")
     description = "A segment of a network, on one physical network; for administrators by default."
     path = "/segments"

@@ -15,6 +15,7 @@ DESCRIPTION = Property("string", "Description.", update_allowed=True)
 class FlowClassifier(DescribedType):
     """A flow classifier: the traffic that goes through a chain of service functions."""
 
+    type_name = "OS::Neutron::FlowClassifier"
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
     description = "A flow classifier: the traffic that goes through a chain of service functions."
     path = "/sfc/flow_classifiers"
@@ -61,6 +62,7 @@ class FlowClassifier(DescribedType):
 class PortPair(DescribedType):
     """A port pair: ingress and egress port of a service function."""
 
+    type_name = "OS::Neutron::PortPair"
     support_status = SupportStatus("UNSUPPORTED", version="7.0.0")
     description = "A port pair: ingress and egress port of a service function."
     path = "/sfc/port_pairs"
@@ -94,6 +96,7 @@ class PortPair(DescribedType):
 class PortPairGroup(DescribedType):
     """A group of port pairs that share the load of one step of a chain."""
 
+    type_name = "OS::Neutron::PortPairGroup"
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
     description = "A group of port pairs that share the load of one step of a chain."
     path = "/sfc/port_pair_groups"
@@ -118,6 +121,7 @@ class PortPairGroup(DescribedType):
 class PortChain(DescribedType):
     """A port chain: the service functions that traffic goes through, in their order."""
 
+    type_name = "OS::Neutron::PortChain"
     support_status = SupportStatus("UNSUPPORTED", version="8.0.0")
     description = "A port chain: the service functions that traffic goes through, in their order."
     path = "/sfc/port_chains"

@@ -37,6 +37,7 @@ ROUTE = {
 class Subnet(NeutronType):
     """A subnet: an address range of a network, with its DHCP options."""
 
+    type_name = "OS::Neutron::Subnet"
     description = "A subnet: an address range of a network, with its DHCP options."
     path = "/subnets"
     item = "subnet"

@@ -17,6 +17,7 @@ def _number(description: str) -> Property:
 class SubnetPool(NeutronType):
     """A subnet pool: prefixes that subnets are allocated from."""
 
+    type_name = "OS::Neutron::SubnetPool"
     support_status = SupportStatus(version="6.0.0")
     description = "A subnet pool: prefixes that subnets are allocated from."
     path = "/subnetpools"
@@ -71,6 +72,7 @@ class SubnetPool(NeutronType):
 class AddressScope(ComparedType, NeutronType):
     """A range of addresses in which no two subnets overlap."""
 
+    type_name = "OS::Neutron::AddressScope"
     support_status = SupportStatus(version="6.0.0")
     description = "An address scope: subnet pools whose addresses do not overlap."
     path = "/address-scopes"

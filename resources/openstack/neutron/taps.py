@@ -16,6 +16,7 @@ DESCRIPTION = Property("string", "Description.", default="", update_allowed=True
 class TapService(DescribedType):
     """A tap service: a port that receives mirrored traffic."""
 
+    type_name = "OS::Neutron::TaaS::TapService"
     support_status = SupportStatus(version="12.0.0")
     description = "A tap service: a port that receives mirrored traffic."
     path = "/taas/tap_services"
@@ -39,6 +40,7 @@ class TapService(DescribedType):
 class TapFlow(DescribedType):
     """A tap flow: traffic of a port, mirrored to a tap service."""
 
+    type_name = "OS::Neutron::TaaS::TapFlow"
     support_status = SupportStatus(version="12.0.0")
     description = "A tap flow: traffic of a port, mirrored to a tap service."
     path = "/taas/tap_flows"

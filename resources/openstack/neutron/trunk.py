@@ -31,6 +31,7 @@ SUB_PORT = {
 class Trunk(DescribedType):
     """A trunk: a parent port that carries the traffic of sub-ports, each with a VLAN tag."""
 
+    type_name = "OS::Neutron::Trunk"
     support_status = SupportStatus(version="9.0.0")
     description = "A trunk: a parent port that carries the traffic of sub-ports, each with a VLAN tag."
     path = "/trunks"

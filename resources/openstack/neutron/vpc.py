@@ -40,6 +40,7 @@ SUBNET = Custom(check_name="neutron.subnet")
 class Vpc(NeutronType):
     """A network, and a router of the same name."""
 
+    type_name = "AWS::EC2::VPC"
     description = "A network with a router, under the names of CloudFormation."
     path = "/networks"
     item = "network"
@@ -81,6 +82,7 @@ class Vpc(NeutronType):
 class Ec2Subnet(NeutronType):
     """A subnet, in which the router of the VPC has an interface."""
 
+    type_name = "AWS::EC2::Subnet"
     description = "A subnet of a VPC, under the names of CloudFormation."
     path = "/subnets"
     item = "subnet"
@@ -131,6 +133,7 @@ class Ec2Subnet(NeutronType):
 class RouteTable(NeutronType):
     """A router for some subnets of a VPC."""
 
+    type_name = "AWS::EC2::RouteTable"
     support_status = SupportStatus(version="2014.1")
     description = "A router for some subnets of a VPC, under the names of CloudFormation."
     path = "/routers"
@@ -164,6 +167,7 @@ class RouteTable(NeutronType):
 class InternetGateway(ResourceType):
     """A name: the external network is the way out of every VPC."""
 
+    type_name = "AWS::EC2::InternetGateway"
     support_status = SupportStatus(version="2014.1")
     description = "An internet gateway: a name for the external network. Nothing is created, as in Heat."
     properties_schema = {"Tags": TAGS}
@@ -176,6 +180,7 @@ class InternetGateway(ResourceType):
 class VpcGatewayAttachment(ResourceType):
     """The way out of the route tables of a VPC that are in the same stack."""
 
+    type_name = "AWS::EC2::VPCGatewayAttachment"
     uses_credentials = True
     service = "network"
     description = (
@@ -229,6 +234,7 @@ class VpcGatewayAttachment(ResourceType):
 class SubnetRouteTableAssociation(RouterInterface):
     """The interface of a route table's router in a subnet, in the place of the VPC's router."""
 
+    type_name = "AWS::EC2::SubnetRouteTableAssociation"
     description = "An association of a subnet with a route table, instead of the router of its VPC."
     properties_schema = {
         "RouteTableId": Property("string", "Id of the route table.", required=True),
@@ -287,6 +293,8 @@ def _addresses(properties: JsonMap) -> list[Json] | None:
 class NetworkInterface(TranslatedType):
     """A port; its inner type is OS::Neutron::Port."""
 
+    type_name = "AWS::EC2::NetworkInterface"
+    inner = PortInSubnet()
     description = "A port in a subnet, under the names of CloudFormation."
     service = "network"
     identity = "the field ``description``"

@@ -42,6 +42,7 @@ def _strings(*names: str) -> Mapping[str, Attribute]:
 class VPNService(DescribedType):
     """The end of private networks at a router; it is complete before a connection makes it active."""
 
+    type_name = "OS::Neutron::VPNService"
     description = "A VPN service: the VPN endpoint of a router and its subnet."
     path = "/vpn/vpnservices"
     item = "vpnservice"
@@ -77,6 +78,7 @@ class VPNService(DescribedType):
 class IKEPolicy(DescribedType):
     """Rules by which the ends of a connection agree on keys."""
 
+    type_name = "OS::Neutron::IKEPolicy"
     description = "An IKE policy: parameters of the key exchange of a VPN connection."
     path = "/vpn/ikepolicies"
     item = "ikepolicy"
@@ -129,6 +131,7 @@ class IKEPolicy(DescribedType):
 class IPsecPolicy(DescribedType):
     """Protection of the packets of a connection."""
 
+    type_name = "OS::Neutron::IPsecPolicy"
     description = "An IPsec policy: parameters of the encryption and authentication of a VPN connection."
     path = "/vpn/ipsecpolicies"
     item = "ipsecpolicy"
@@ -176,6 +179,7 @@ class IPsecPolicy(DescribedType):
 class IPsecSiteConnection(DescribedType):
     """A connection to another site."""
 
+    type_name = "OS::Neutron::IPsecSiteConnection"
     description = "An IPsec connection of a VPN service to a peer site."
     path = "/vpn/ipsec-site-connections"
     item = "ipsec_site_connection"

@@ -9,7 +9,8 @@ from ...errors import PropertyError
 from ...schema import Attribute, Property
 from ..declared import REMOTE
 from ..translated import TranslatedType, pairs, tags
-from .launch_schema import COMMON, FLAVOR, IMAGE, OLD, check_volumes
+from .launch_schema import COMMON, FLAVOR, IMAGE, INSTANCE, OLD, check_volumes
+from .server import Server
 from .user_data import CFNTOOLS, COLLECTORS
 
 ZONE = "AvailabilityZone"
@@ -97,6 +98,8 @@ def _disks(properties: JsonMap) -> list[Json] | None:
 class Ec2Instance(TranslatedType):
     """A server; its inner type is OS::Nova::Server."""
 
+    type_name = INSTANCE
+    inner = Server()
     description = "A virtual machine, under the names of CloudFormation."
     support_status = OLD
     service = "compute"

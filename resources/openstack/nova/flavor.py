@@ -18,6 +18,7 @@ from ..service import RemoteNotFound
 class Flavor(DeclaredType):
     """A size of servers; for administrators.  Its id is known before, so it is found by that."""
 
+    type_name = "OS::Nova::Flavor"
     support_status = SupportStatus(version="2014.2")
     description = "A flavor: the CPUs, memory and disks of servers; for administrators by default."
     service = "compute"

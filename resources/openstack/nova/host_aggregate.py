@@ -18,6 +18,7 @@ ZONE = "availability_zone"
 class HostAggregate(ComparedType):
     """Hosts that belong together, by metadata or as an availability zone; for administrators."""
 
+    type_name = "OS::Nova::HostAggregate"
     support_status = SupportStatus(version="6.0.0")
     description = (
         "A host aggregate: compute hosts with common metadata or an availability zone; for administrators."

@@ -24,6 +24,7 @@ SECRET = "private_key"
 class KeyPair(ResourceType):
     """A key pair; the user and its name are its identity."""
 
+    type_name = "OS::Nova::KeyPair"
     support_status = SupportStatus(version="2014.1")
     description = "A key pair for SSH access to servers, imported or generated."
     uses_credentials = True

@@ -29,6 +29,7 @@ LAUNCH = "launch"
 class LaunchConfiguration(ResourceType):
     """A definition of servers.  It makes nothing; the groups that refer to it read it."""
 
+    type_name = "AWS::AutoScaling::LaunchConfiguration"
     description = (
         "A launch configuration: the properties of the servers of a group.\n\n"
         "Each change replaces it, so that groups that refer to it change their servers."

@@ -160,6 +160,7 @@ class LaunchedGroup(SizedGroup):
 class InstanceGroup(LaunchedGroup):
     """A number of servers."""
 
+    type_name = "OS::Heat::InstanceGroup"
     description = "Servers of one launch configuration.\n\nThey are the resources of a stack of their own."
     properties_schema = {
         CONFIGURATION: Property(
@@ -185,6 +186,7 @@ class InstanceGroup(LaunchedGroup):
 class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
     """A number of servers that signals change."""
 
+    type_name = "AWS::AutoScaling::AutoScalingGroup"
     description = (
         "An auto-scaling group: servers of one launch configuration.\n\n"
         "A ScalingPolicy that gets a signal makes more or fewer of them, within the bounds; the oldest "

@@ -10,6 +10,7 @@ class ComputeQuota(QuotaType):
     The first microversion is the last one that takes all of these limits.
     """
 
+    type_name = "OS::Nova::Quota"
     support_status = SupportStatus(version="8.0.0")
     description = "Nova quotas of a project: servers, cores, memory and so on; for administrators."
     service = "compute"

@@ -50,6 +50,7 @@ CLOCKS = 300.0
 class Server(DeclaredType):
     """A virtual machine with its interfaces and disks."""
 
+    type_name = "OS::Nova::Server"
     description = "A virtual machine."
     guest_collectors = COLLECTORS
     properties_schema = PROPERTIES

@@ -18,6 +18,7 @@ class ServerGroup(ComparedType):
     step stores which groups have the name; a further one is ours.
     """
 
+    type_name = "OS::Nova::ServerGroup"
     support_status = SupportStatus(version="2014.2")
     description = "A server group: an affinity or anti-affinity policy for the hosts of its servers."
     service = "compute"

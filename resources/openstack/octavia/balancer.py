@@ -25,6 +25,7 @@ from .schema import (
 class LoadBalancer(BalancerPart):
     """An address whose connections go to the members of pools."""
 
+    type_name = "OS::Octavia::LoadBalancer"
     support_status = SINCE
     description = "A load balancer with a virtual IP address."
     path = "/lbaas/loadbalancers"
@@ -81,6 +82,7 @@ class LoadBalancer(BalancerPart):
 class Listener(BalancerPart):
     """A port of a balancer, and the protocol that it speaks there."""
 
+    type_name = "OS::Octavia::Listener"
     support_status = SINCE
     description = "A listener: a port and protocol on which a load balancer accepts connections."
     path = "/lbaas/listeners"

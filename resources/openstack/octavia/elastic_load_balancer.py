@@ -55,6 +55,7 @@ _CHECK = {
 class ElasticLoadBalancer(NestedType):
     """A load balancer with a listener, a pool and its members for each entry of `Listeners`."""
 
+    type_name = "AWS::ElasticLoadBalancing::LoadBalancer"
     description = "A load balancer, under the names of CloudFormation."
     service = "load-balancer"
     uses_credentials = True

@@ -34,6 +34,7 @@ def _profile(data: str, description: str) -> dict[str, Property]:
 class FlavorProfile(_Profile):
     """The meaning of a flavor to the provider of load balancers."""
 
+    type_name = "OS::Octavia::FlavorProfile"
     support_status = SupportStatus(version="14.0.0")
     description = "A flavor profile: provider settings for load balancer flavors; for administrators."
     path = "/lbaas/flavorprofiles"
@@ -44,6 +45,7 @@ class FlavorProfile(_Profile):
 class AvailabilityZoneProfile(_Profile):
     """The meaning of an availability zone to the provider of load balancers."""
 
+    type_name = "OS::Octavia::AvailabilityZoneProfile"
     support_status = SupportStatus(version="24.0.0")
     description = (
         "An availability zone profile: provider settings for availability zones; for administrators."
@@ -58,6 +60,7 @@ class AvailabilityZoneProfile(_Profile):
 class BalancerFlavor(ComparedType, OctaviaType):
     """A kind of load balancers."""
 
+    type_name = "OS::Octavia::Flavor"
     support_status = SupportStatus(version="14.0.0")
     description = "A load balancer flavor; for administrators by default."
     path = "/lbaas/flavors"
@@ -81,6 +84,7 @@ class BalancerFlavor(ComparedType, OctaviaType):
 class AvailabilityZone(ComparedType, OctaviaType):
     """A place for load balancers; its name is its id."""
 
+    type_name = "OS::Octavia::AvailabilityZone"
     support_status = SupportStatus(version="24.0.0")
     description = "An availability zone of load balancers; for administrators by default."
     path = "/lbaas/availabilityzones"

@@ -20,6 +20,7 @@ REDIRECTIONS: Mapping[str, str] = {"REDIRECT_TO_POOL": "redirect_pool", "REDIREC
 class L7Policy(BalancerPart):
     """The treatment of those requests to a listener that fit all rules of the policy."""
 
+    type_name = "OS::Octavia::L7Policy"
     support_status = SINCE
     description = "An L7 policy: the action of a listener for requests that match all rules of the policy."
     path = "/lbaas/l7policies"
@@ -91,6 +92,7 @@ def _with_position(body: dict[str, Json]) -> dict[str, Json]:
 class L7Rule(PartType, BalancerPart):
     """A condition of a policy."""
 
+    type_name = "OS::Octavia::L7Rule"
     support_status = SINCE
     description = "An L7 rule: a condition on the requests of an L7 policy."
     path = "/lbaas/l7policies/{}/rules"

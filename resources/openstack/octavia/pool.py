@@ -43,6 +43,7 @@ PERSISTENCE = {
 class Pool(BalancerPart):
     """Members that share the connections of a listener, or of several."""
 
+    type_name = "OS::Octavia::Pool"
     support_status = SINCE
     description = "A pool: members that share the connections of a listener."
     path = "/lbaas/pools"
@@ -131,6 +132,7 @@ def _with_persistence(body: dict[str, Json]) -> dict[str, Json]:
 class PoolMember(PartType, BalancerPart):
     """An address and a port that get connections of a pool."""
 
+    type_name = "OS::Octavia::PoolMember"
     support_status = SINCE
     description = "A member of a pool: the address and port of a back-end server."
     path = "/lbaas/pools/{}/members"
@@ -189,6 +191,7 @@ class PoolMember(PartType, BalancerPart):
 class HealthMonitor(BalancerPart):
     """Questions that find out which members of a pool answer."""
 
+    type_name = "OS::Octavia::HealthMonitor"
     support_status = SINCE
     description = "A health monitor: the health checks of the members of a pool."
     path = "/lbaas/healthmonitors"

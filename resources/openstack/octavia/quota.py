@@ -7,6 +7,7 @@ from ..quotas import QuotaType, limits
 class BalancerQuota(QuotaType):
     """Limits on the load balancers of a project, and on parts of them; for administrators."""
 
+    type_name = "OS::Octavia::Quota"
     support_status = SupportStatus(version="14.0.0")
     description = "Octavia quotas of a project: load balancers, listeners and so on; for administrators."
     service = "load-balancer"

@@ -160,6 +160,7 @@ class StoredContainer(ResourceType):
 class SwiftContainer(StoredContainer):
     """A container."""
 
+    type_name = "OS::Swift::Container"
     description = "A container of objects."
     properties_schema = {
         "name": Property(
@@ -230,6 +231,7 @@ class SwiftContainer(StoredContainer):
 class Bucket(StoredContainer):
     """A container under the names of CloudFormation."""
 
+    type_name = "AWS::S3::Bucket"
     description = "A container of objects, under the names of CloudFormation."
     properties_schema = {
         "AccessControl": Property(

@@ -38,6 +38,7 @@ LONGEST_REASONS = 4096
 class SwiftSignalHandle(ResourceType):
     """An object to which signals are written."""
 
+    type_name = "OS::Heat::SwiftSignalHandle"
     description = "A signal handle: a Swift object that takes the signals for a SwiftSignal."
     support_status = SupportStatus(version="2014.2")
     uses_credentials = True
@@ -111,6 +112,7 @@ class SwiftSignalHandle(ResourceType):
 class SwiftSignal(ResourceType):
     """A condition that a number of signals meets."""
 
+    type_name = "OS::Heat::SwiftSignal"
     description = "A wait condition for signals to a SwiftSignalHandle."
     support_status = SupportStatus(version="2014.2")
     uses_credentials = True

@@ -28,6 +28,7 @@ FREE = "NONE"
 class DatabaseCluster(DatabaseType):
     """A cluster; its state is that of its instances."""
 
+    type_name = "OS::Trove::Cluster"
     support_status = SupportStatus(version="2015.1")
     description = "A cluster of database instances."
     path = "/clusters"

@@ -85,6 +85,7 @@ USER = Property(
 class DatabaseInstance(DatabaseType):
     """A database instance; an update waits between its changes, of which the service makes one at a time."""
 
+    type_name = "OS::Trove::Instance"
     support_status = SupportStatus(version="2014.1")
     description = "A database instance, with databases and users."
     path = "/instances"

@@ -31,6 +31,7 @@ def queues_of(context: StepContext) -> Service:
 class Queue(ResourceType):
     """A queue; the service shows any name as an empty queue, so the list is searched."""
 
+    type_name = "OS::Zaqar::Queue"
     support_status = SupportStatus(version="2014.2")
     description = "A queue of messages."
     uses_credentials = True
@@ -106,6 +107,7 @@ class Queue(ResourceType):
 class SignedQueueURL(ResourceType):
     """The parts of an address with which anybody can use a queue for a while."""
 
+    type_name = "OS::Zaqar::SignedQueueURL"
     support_status = SupportStatus(version="8.0.0")
     description = "A signed URL: temporary access to a queue without a token."
     uses_credentials = True

@@ -33,6 +33,7 @@ TTL = Property(
 class Subscription(ResourceType):
     """A subscription; a queue has one of each subscriber."""
 
+    type_name = "OS::Zaqar::Subscription"
     support_status = SupportStatus(version="8.0.0")
     description = "A subscription: a URL that is notified of each message of a queue."
     uses_credentials = True
@@ -126,6 +127,7 @@ class Subscription(ResourceType):
 class MistralTrigger(Subscription):
     """A subscription that begins a workflow with each message."""
 
+    type_name = "OS::Zaqar::MistralTrigger"
     description = "A Mistral trigger: a workflow run for each message of a queue."
     properties_schema = {
         "queue_name": QUEUE,

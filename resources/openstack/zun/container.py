@@ -50,6 +50,7 @@ class _LabelMark(Mark):
 class Container(DeclaredType):
     """A container."""
 
+    type_name = "OS::Zun::Container"
     support_status = SupportStatus(version="9.0.0")
     description = "An application container."
     service = "application-container"

@@ -5,9 +5,11 @@ import typing
 from collections.abc import Sequence
 
 from harness.cloud.project import Project
+from harness.resource_types import types_of
 from harness.step_driver import Context, Driven
 from openstack import exceptions
-from stoker.resources.openstack.nova.registry import RESOURCE_TYPES
+
+RESOURCE_TYPES = types_of("openstack.nova")
 
 Json = typing.Any
 IMAGE = "cirros"
