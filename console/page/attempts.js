@@ -131,3 +131,25 @@ export function criticalPath(rows, requires) {
   for (let key = latest([...ends.keys()]); key !== undefined && !path.has(key); key = latest(requires.get(key) ?? [])) path.add(key);
   return path;
 }
+
+/**
+ * Return the parts of the time that a critical path took, the longest first: each row has it from the end of the row that it needed to its own.
+ *
+ * @param {Row[]} rows
+ * @param {Set<string>} path of these rows, from the last to the first.
+ * @returns {{row: Row, seconds: number}[]}
+ */
+export function sharesOf(rows, path) {
+  const byKey = new Map(rows.map((row) => [row.key, row]));
+  const onPath = [...path].reverse().flatMap((key) => byKey.get(key) ?? []);
+  /** @type {number | null} */
+  let begin = null;
+  const shares = [];
+  for (const row of onPath) {
+    const end = row.bars.at(-1)?.to ?? row.bars[0].from;
+    const from = begin ?? row.bars[0].ready ?? row.bars[0].from;
+    shares.push({ row, seconds: Math.max(0, end - from) });
+    begin = end;
+  }
+  return shares.sort((a, b) => b.seconds - a.seconds);
+}

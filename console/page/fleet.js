@@ -21,9 +21,10 @@ export class Fleet {
     this._allRates = h("b", {});
     this._eachRate = h("ul", {});
     this._rates = h("details", { class: "fleet", open: true }, h("summary", {}, this._allRates, " by conductor"), this._eachRate);
+    this._idle = h("p", { class: "fleet faint" }, "No conductor has anything to do.");
     this.sources = [read("ring"), read("stack_counts"), read(`stuck_stacks?limit=${MOST_STUCK}`)];
     this.view = new DataView({
-      subject: "the installation", sources: this.sources, body: h("div", {}, this._facts, this._rates), retry,
+      subject: "the installation", sources: this.sources, body: h("div", {}, this._facts, this._rates, this._idle), retry,
       draw: (/** @type {{ring: Ring}} */ { ring }, { stack_counts: counts }, { stuck_stacks: stuck }) => {
         this._drawFacts(ring, counts, stuck);
         this._drawRates(ring.conductors);
@@ -56,7 +57,9 @@ export class Fleet {
     const busy = conductors.filter((item) => item.alive || item.events_per_second).sort((a, b) => b.tasks_per_second - a.tasks_per_second || (a.host < b.host ? -1 : 1));
     const words = (/** @type {number} */ tasks, /** @type {number} */ events) => `${tasks.toFixed(1)} tasks/s, ${events.toFixed(1)} events/s`;
     const sum = (/** @type {"tasks_per_second" | "events_per_second"} */ key) => busy.reduce((total, item) => total + item[key], 0);
-    this._rates.hidden = busy.length === 0;
+    const isIdle = busy.every((item) => item.tasks_per_second === 0 && item.events_per_second === 0);
+    this._rates.hidden = isIdle;
+    this._idle.hidden = !isIdle || busy.length === 0;
     this._allRates.textContent = words(sum("tasks_per_second"), sum("events_per_second"));
     put(this._eachRate, busy.slice(0, MOST_RATES).map((item) => h("li", {}, h("a", { href: hashOf(["conductor", item.host]) }, named(item.host)), h("span", {}, words(item.tasks_per_second, item.events_per_second)))),
       busy.length > MOST_RATES ? h("li", { class: "faint" }, `The ${MOST_RATES} busiest of ${busy.length} are shown.`) : null);

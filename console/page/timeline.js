@@ -1,11 +1,12 @@
 // Draws a bar for each attempt.  Only the rows in view are in the page.
 
-import { h, named, put, span } from "./dom.js";
-import { criticalPath, rowsOf } from "./attempts.js";
+import { h, named, put, span, spelled } from "./dom.js";
+import { criticalPath, rowsOf, sharesOf } from "./attempts.js";
 import { hueOf } from "./states.js";
 
 const ROW = 24;
 const SPARE = 8;
+const MOST_SHARES = 3;
 const DAY = 86_400;
 const TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, DAY];
 /** @type {[string, number][]} */
@@ -54,6 +55,19 @@ export function barWords(bar, now) {
   ].filter(Boolean).join(", ");
 }
 
+/**
+ * Return the words of a critical path: how long it took, and what took most of that.
+ *
+ * @param {ReturnType<typeof sharesOf>} shares
+ */
+export function pathWords(shares) {
+  if (!shares.length) return "";
+  const total = shares.reduce((sum, { seconds }) => sum + seconds, 0);
+  const most = shares.slice(0, MOST_SHARES).filter(({ seconds }) => seconds >= total / 10);
+  return `Critical path of ${shares.length === 1 ? "one resource" : `${shares.length} resources`}: ${span(total)}`
+    + `${shares.length > 1 && most.length ? `, of which ${most.map(({ row, seconds }) => `${spelled(row.name)} ${span(seconds)}`).join(", ")}` : ""}.`;
+}
+
 /** A timeline of bars. */
 export class TimelineView {
   /** @param {(row: Row) => void} pick is called with the row that the user chooses. */
@@ -74,7 +88,8 @@ export class TimelineView {
     this._body = h("div", { class: "rows", role: "list", "aria-label": "Attempts in the order in which they began" });
     this._scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Timeline", on: { scroll: () => this._later() } }, this._body);
     this._legend = h("div", { class: "legend" });
-    this.element = h("div", { class: "timeline" }, this._legend, this._axis, this._scroll);
+    this._summary = h("p", { class: "summary" });
+    this.element = h("div", { class: "timeline" }, this._legend, this._summary, this._axis, this._scroll);
     this._size = new ResizeObserver(() => {
       this._drawn.clear();
       this._later();
@@ -101,6 +116,7 @@ export class TimelineView {
     const used = since === null ? events : events.filter((event) => Date.parse(event.at) / 1000 >= since - 0.0005);
     this._rows = rowsOf(used).filter((row) => row.bars.length);
     this._path = criticalPath(this._rows, requires);
+    this._summary.textContent = pathWords(sharesOf(this._rows, this._path));
     const hosts = [...new Set(used.flatMap((event) => event.conductor ?? []))].sort();
     this._hosts = hosts;
     const starts = this._rows.flatMap((row) => row.bars.map((bar) => bar.from));

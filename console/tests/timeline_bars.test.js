@@ -5,9 +5,9 @@ import { test } from "node:test";
 
 import { event, graphOf, SHOP, stackEvent, WEB } from "./answers.js";
 
-import { criticalPath, eventsOfBars, latestAction, rowsOf, secondsOf } from "../page/attempts.js";
+import { criticalPath, eventsOfBars, latestAction, rowsOf, secondsOf, sharesOf } from "../page/attempts.js";
 import { eventsOf, resourcesOf } from "../page/shapes.js";
-import { barWords, tickWords, ticksOf } from "../page/timeline.js";
+import { barWords, pathWords, tickWords, ticksOf } from "../page/timeline.js";
 
 const START = Date.parse("2026-11-24T02:12:00Z") / 1000;
 const instant = (second) => `2026-11-24T02:12:${second.toFixed(3).padStart(6, "0")}Z`;
@@ -104,6 +104,10 @@ test("the path that decided the duration leads from the last end back through wh
   const requires = new Map(resourcesOf(graphOf()).map((item) => [item.id, item.requires]));
   assert.deepEqual([...criticalPath(all, requires)], ["page", "web", "network"].map((name) => `${SHOP}/${name}`));
   assert.deepEqual([...criticalPath([], requires)], []);
+  const words = (path) => pathWords(sharesOf(all, path));
+  assert.equal(words(criticalPath(all, requires)), "Critical path of 3 resources: 9 s, of which web 6 s, network 2 s, page 1 s.");
+  assert.equal(words(new Set([`${SHOP}/network`])), "Critical path of one resource: 2 s.");
+  assert.equal(words(new Set()), "");
 });
 
 test("the ticks of the axis are round, leave room for their words, and end with it", () => {
