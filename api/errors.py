@@ -19,7 +19,7 @@ from ..engine.errors import (
 )
 from ..engine.planning.requests import TypeForbidden, TypeUnavailable
 from ..keystone.delegated_auth import DelegationRefused, KeystoneUnavailable
-from ..resources.errors import (
+from ..resources.contract.errors import (
     AbsentType,
     NotSupported,
     PropertyError,

@@ -9,7 +9,7 @@ from keystoneauth1.session import Session
 from ..keystone.caller import CallerAccess
 from ..keystone.client_options import ClientOptions, ServiceOptions
 from ..keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from ..resources.errors import StepError
+from ..resources.contract.errors import StepError
 from ..resources.openstack.names import KINDS, NameNotFound, NameNotUnique, find
 from ..resources.openstack.service import INTERFACES, Service, UnreadableAnswer
 from ..shapes import Json

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Mapping
 
 from ..resources.contract.context import StepContext
-from ..resources.errors import PermanentError
+from ..resources.contract.errors import PermanentError
+from ..resources.contract.properties import SameThing, named_things
+from ..resources.contract.schema import Property
 from ..resources.openstack.names import KINDS, NameNotFound, NameNotUnique, is_id, lately_found, resolve
-from ..resources.properties import SameThing, named_things
-from ..resources.schema import Property
 from ..shapes import JsonMap
 
 LOG = logging.getLogger(__name__)

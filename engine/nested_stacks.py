@@ -12,7 +12,7 @@ from ..db.ids import ContentId, ResourceId, StackId
 from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import TaskKind
 from ..resources.contract.children import ChildGoal, ChildInputs
-from ..resources.errors import ChildGone, PermanentError
+from ..resources.contract.errors import ChildGone, PermanentError
 from ..resources.nested.parameterize import restore_values
 from ..sealing.stored import StoredLookup
 from ..shapes import Json, JsonMap

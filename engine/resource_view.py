@@ -1,8 +1,8 @@
 """A stored resource as its type sees it where no step runs: in signals."""
 
 from ..db.rows import Resource, Stack
+from ..resources.contract.properties import resolve_stored
 from ..resources.contract.views import ResourceView, StackFacts
-from ..resources.properties import resolve_stored
 from ..sealing.stored import StoredLookup, in_clear, metadata_in_clear
 from ..template.residual import evaluate
 from .context import EngineContext

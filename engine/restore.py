@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..db.rows import Resource
-from ..resources.errors import UnknownType
+from ..resources.contract.errors import UnknownType
 from ..resources.registry import ResourceRegistry
 from ..sealing.stored import InClear
 from ..shapes import Json, JsonMap

@@ -16,9 +16,9 @@ from ..db.notifications import ScalingFact
 from ..db.rows import Event, Resource, Stack, Task
 from ..db.states import FINAL, Status, TaskKind
 from ..db.work import tasks
-from ..resources.errors import NoAction, NotSupported
+from ..resources.contract.errors import NoAction, NotSupported
+from ..resources.contract.signals import Adjustment
 from ..resources.nested.base import NestedType
-from ..resources.signals import Adjustment
 from ..shapes import JsonMap
 from .context import EngineContext, announce
 from .planning.action import plan_scaling, plan_signal

@@ -10,8 +10,8 @@ from ..db.rows import Event, ReadyTasks, Resource, Stack
 from ..db.software import OwningResource
 from ..db.states import Status
 from ..db.work import due_tasks
-from ..resources.errors import NoAction, NotSupported
-from ..resources.signals import Adjustment, Signal
+from ..resources.contract.errors import NoAction, NotSupported
+from ..resources.contract.signals import Adjustment, Signal
 from ..sealing.stored import metadata_changed
 from ..shapes import Json, JsonMap
 from .context import EngineContext, announce

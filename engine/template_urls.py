@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..keystone.network_addresses import is_public, parse_address
-from ..resources.errors import PermanentError
+from ..resources.contract.errors import PermanentError
 from ..settings import Seconds, setting
 from ..template.compile import Limits
 from .errors import TemplateNotFetched

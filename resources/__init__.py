@@ -8,9 +8,7 @@ The modules of this package may move; these names stay.  Stoker itself imports f
 from ..shapes import Json
 from ..template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
 from .contract.context import StepContext
-from .contract.guests import Presigned
-from .contract.views import DeletionView, ReplacementView, ResourceView, Sibling, StackFacts
-from .errors import (
+from .contract.errors import (
     Cancelled,
     NotSupported,
     PermanentError,
@@ -19,11 +17,13 @@ from .errors import (
     RetryableError,
     SignalError,
 )
-from .implied import ImpliedDependency
-from .plugin import ResourceType
-from .schema import ANY_NAME, Attribute, Property, SupportStatus
-from .signals import Signal
-from .steps import Done, Park, Poll, Step
+from .contract.guests import Presigned
+from .contract.implied import ImpliedDependency
+from .contract.plugin import ResourceType
+from .contract.schema import ANY_NAME, Attribute, Property, SupportStatus
+from .contract.signals import Signal
+from .contract.steps import Done, Park, Poll, Step
+from .contract.views import DeletionView, ReplacementView, ResourceView, Sibling, StackFacts
 
 __all__ = [
     "ANY_NAME",

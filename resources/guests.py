@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..shapes import Json, JsonMap
 from ..template.constraints import AllowedValues
+from .contract.errors import PropertyError
 from .contract.guests import GuestAccess
-from .errors import PropertyError
-from .schema import Property
+from .contract.schema import Property
 
 POLL_SERVER_CFN = "POLL_SERVER_CFN"
 POLL_SERVER_HEAT = "POLL_SERVER_HEAT"

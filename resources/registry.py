@@ -24,12 +24,12 @@ from ..template.operator_environment import OperatorEnvironment
 from ..template.residual import Lookup, evaluate, is_deferred, is_failing, members, references
 from ..template.sandbox import evaluator
 from ..template.sandbox.errors import EvaluationError, LimitReached
-from .errors import AbsentType, UnknownType
+from .contract.errors import AbsentType, UnknownType
+from .contract.implied import ImpliedDependency
+from .contract.plugin import NOT_KNOWN, ResourceType
 from .heat_types import HEAT_TYPES, absent, advice
-from .implied import ImpliedDependency
 from .nested.base import NestedType
 from .nested.provider import ProviderTemplate
-from .plugin import NOT_KNOWN, ResourceType
 from .type_folders import types_in
 
 LOG = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from ..shapes import Json
 from ..template.constraints import AllowedPattern, AllowedValues, Constraint, Length, Range
-from .plugin import ResourceType
-from .schema import ANY_NAME, BASE_ATTRIBUTES, Attribute, Property
+from .contract.plugin import ResourceType
+from .contract.schema import ANY_NAME, BASE_ATTRIBUTES, Attribute, Property
 
 TemplateType = typing.Literal["cfn", "hot"]
 

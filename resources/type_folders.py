@@ -5,7 +5,7 @@ import pkgutil
 import types
 from collections.abc import Mapping
 
-from .plugin import ResourceType
+from .contract.plugin import ResourceType
 
 
 def types_in(folder: types.ModuleType) -> Mapping[str, type[ResourceType]]:

@@ -4,9 +4,9 @@ import enum
 from collections.abc import Collection
 
 from ..shapes import JsonMap
-from .errors import PermanentError
-from .plugin import ResourceType
-from .properties import changed, immutable_changed, replacement_needed
+from .contract.errors import PermanentError
+from .contract.plugin import ResourceType
+from .contract.properties import changed, immutable_changed, replacement_needed
 
 
 class UpdateDecision(enum.Enum):

@@ -2,7 +2,7 @@
 
 from ...engine.planning.requests import TypeForbidden, TypeUnavailable
 from ...resources import rendering
-from ...resources.plugin import ResourceType
+from ...resources.contract.plugin import ResourceType
 from ...template import versions as language
 from ...template.errors import TemplateError
 from ..errors import Fault, bad_request, not_found

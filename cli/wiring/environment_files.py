@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from oslo_config import cfg
 
+from ...resources.contract.plugin import ResourceType
 from ...resources.nested.operator_template import template_type
-from ...resources.plugin import ResourceType
 from ...resources.registry import ResourceRegistry
 from ...shapes import Json
 from ...template.errors import TemplateError

@@ -13,7 +13,7 @@ from ...db.stacks import FailedStack
 from ...db.work import endings
 from ...engine.errors import NotUpdatable
 from ...observe.logs import about
-from ...resources.errors import UnknownType
+from ...resources.contract.errors import UnknownType
 from ...sealing.sealer import SealError
 from ...template.errors import TemplateError
 from .context import DutyContext

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...db.rows import Resource
 from ...engine.planning.goal import SECRET_TEMPLATE, secret_parameters, template_is_secret
 from ...resources.contract.children import ChildGoal
-from ...resources.errors import PermanentError
+from ...resources.contract.errors import PermanentError
 from ...resources.nested.base import output_error
 from ...resources.nested.members import output_name
 from ...resources.nested.parameterize import parameterize

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from ...db.engine import Database
 from ...db.work.claim import Claim, lock
-from ...resources.errors import Cancelled
+from ...resources.contract.errors import Cancelled
 
 T = typing.TypeVar("T")
 

@@ -15,6 +15,7 @@ from ...engine.signal_urls import SignalAddresses
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
 from ...resources.contract.children import Children
 from ...resources.contract.cloud import RemoteCloud
+from ...resources.contract.errors import Cancelled, PermanentError, RetryableError
 from ...resources.contract.guests import GuestAccess, Presigned, StackUser
 from ...resources.contract.software import Software
 from ...resources.contract.views import (
@@ -24,7 +25,6 @@ from ...resources.contract.views import (
     Sibling,
     StackFacts,
 )
-from ...resources.errors import Cancelled, PermanentError, RetryableError
 from ...sealing.sealer import Sealer
 from ...sealing.stored import in_clear, metadata_in_clear
 from ...shapes import Json

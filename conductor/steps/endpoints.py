@@ -14,7 +14,7 @@ from ...keystone.remote_clouds import (
 )
 from ...keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
 from ...resources.contract.cloud import RemoteCloud
-from ...resources.errors import PermanentError, RetryableError
+from ...resources.contract.errors import PermanentError, RetryableError
 from ...shapes import Json
 
 if typing.TYPE_CHECKING:

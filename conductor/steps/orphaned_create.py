@@ -6,7 +6,7 @@ from ...db.rows import OrphanedCreate
 from ...db.states import TaskKind
 from ...db.work.claim import Claim
 from ...engine.planning.plan import TaskDefinition
-from ...resources.errors import PermanentError
+from ...resources.contract.errors import PermanentError
 from ...template.errors import TemplateError
 from ...template.residual import partial
 from .secrets import SealedLookup

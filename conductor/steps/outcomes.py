@@ -13,9 +13,15 @@ from ...db.work import breakpoint_rules, losses
 from ...db.work.cancel import LOST
 from ...db.work.claim import Claim, Claimant, action_of, resource_event
 from ...engine.planning.plan import TaskDefinition
-from ...resources.errors import OverQuota, PermanentError, RetryableError, StepError, StepTimedOut
+from ...resources.contract.errors import (
+    OverQuota,
+    PermanentError,
+    RetryableError,
+    StepError,
+    StepTimedOut,
+)
+from ...resources.contract.steps import Park, Poll
 from ...resources.nested.base import ChildFailed
-from ...resources.steps import Park, Poll
 from ...shapes import Json, JsonMap
 from .computing import Computing
 from .results import StepResult

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ...db.errors import Unavailable
 from ...db.work.claim import Claim, Claimant, action_of
 from ...observe.seldom import Seldom
-from ...resources.errors import (
+from ...resources.contract.errors import (
     Cancelled,
     PermanentError,
     PropertyError,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ...db.work.claim import Claim, InputValue
-from ...resources.errors import PermanentError
+from ...resources.contract.errors import PermanentError
 from ...resources.nested.base import output_error
 from ...sealing.redaction import SecretTexts
 from ...sealing.sealer import BoundSealer

@@ -14,7 +14,7 @@ from ...db import resources
 from ...db.rows import Resource
 from ...db.states import ACTING, SIGNALLED, Status, TaskKind, TaskState
 from ...engine.planning.plan import TaskDefinition
-from ...resources.errors import RetryableError
+from ...resources.contract.errors import RetryableError
 from ...resources.registry import ResourceRegistry
 from ...sealing.stored import SealedRowLookup
 from ...shapes import Json, JsonMap

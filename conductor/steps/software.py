@@ -16,8 +16,8 @@ from ...db.work.claim import Claim
 from ...engine.errors import ConfigInUse
 from ...engine.quotas import QuotaName
 from ...engine.quotas import SoftwareLimits as SoftwareLimits
+from ...resources.contract.errors import PermanentError
 from ...resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState, Software
-from ...resources.errors import PermanentError
 from ...sealing.sealer import BoundSealer, SealError
 from ...sealing.software import config_body, opened, stored
 from ...shapes import Json

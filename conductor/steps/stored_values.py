@@ -6,7 +6,7 @@ references through it.  So a value that one of them seals is never stored in cle
 
 from collections.abc import Mapping
 
-from ...resources.plugin import ResourceType
+from ...resources.contract.plugin import ResourceType
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.residual import Lookup, holds_secret, is_node, mapping, members, partial, quote

@@ -9,12 +9,18 @@ from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
 from ...engine.planning.plan import TaskDefinition, task_key
 from ...resources.contract.context import StepContext
+from ...resources.contract.errors import PermanentError, PropertyError
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.properties import (
+    changed,
+    meanings,
+    resolve_properties,
+    resolve_reported,
+    resolve_stored,
+)
+from ...resources.contract.steps import Park, Poll, Step
 from ...resources.contract.views import ResourceView, StackFacts
-from ...resources.errors import PermanentError, PropertyError
 from ...resources.guests import COLLECT_CONFIG, collect_config
-from ...resources.plugin import ResourceType
-from ...resources.properties import changed, meanings, resolve_properties, resolve_reported, resolve_stored
-from ...resources.steps import Park, Poll, Step
 from ...sealing.sealer import SealError
 from ...sealing.stored import StoredLookup, metadata_in_clear
 from ...shapes import Json, JsonMap

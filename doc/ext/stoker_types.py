@@ -10,12 +10,12 @@ from directives import Generated, heading, literal, table
 from harness.heat_schemas import compared
 from harness.tested_types import WITHOUT_EXAMPLE, evidence
 from sphinx.application import Sphinx
-from stoker.resources.implied import ImpliedDependency
+from stoker.resources.contract.implied import ImpliedDependency
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import BASE_ATTRIBUTES, Attribute, Property
 from stoker.resources.openstack.declared import DeclaredThing
 from stoker.resources.openstack.statuses import StatusMeaning
-from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
-from stoker.resources.schema import BASE_ATTRIBUTES, Attribute, Property
 from stoker.template.constraints import (
     AllowedPattern,
     AllowedValues,

@@ -7,8 +7,8 @@ import typing
 from collections.abc import Iterator, Mapping
 
 import yaml
-from stoker.resources.plugin import ResourceType
-from stoker.resources.schema import Property
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import Property
 from stoker.template.constraints import AllowedValues, Custom, Length, Range
 from type_samples import BY_CHECK, BY_TYPE
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ...db.ids import ResourceId, SnapshotId, TaskId, TraversalNumber
 from ...db.rows import FailureCause, Resource, Stack, Task, Traversal
 from ...db.states import REDELIVER_AFTER, Status, TaskKind, TaskState, TraversalState
-from ...resources.signals import Adjustment, Scaling
+from ...resources.contract.signals import Adjustment, Scaling
 from ...shapes import JsonMap
 from .plan import (
     Edges,

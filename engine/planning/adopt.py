@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ...db.states import TaskKind
+from ...resources.contract.plugin import ADOPTED_ID
 from ...resources.nested.base import ADOPTED
-from ...resources.plugin import ADOPTED_ID
 from ...resources.registry import ResourceRegistry
 from ...shapes import Json
 from ...template.residual import sealed

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from ...resources.contract.schema import ANY_NAME, BASE_ATTRIBUTES
 from ...resources.registry import ResourceRegistry
-from ...resources.schema import ANY_NAME, BASE_ATTRIBUTES
 from ...template.language import CompiledTemplate, Residual, ResourceDefinition
 from ...template.residual import members
 from .requests import NestedChild, PreviewedResource, PreviewedResources

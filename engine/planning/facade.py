@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
-from ...resources.plugin import ResourceType
-from ...resources.schema import ANY_NAME
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.schema import ANY_NAME
 from ...shapes import JsonMap
 from ...template.environment import Environment
 from ...template.errors import FacadeMismatch

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.schema import is_volatile
 from ...resources.nested.base import NestedType
 from ...resources.nested.members import output_name
-from ...resources.plugin import ResourceType
-from ...resources.schema import is_volatile
 from ...shapes import Json, JsonMap
 from ...template.errors import TemplateError, UnknownAttribute
 from ...template.language import CompiledTemplate, OutputDefinition, ResourceDefinition

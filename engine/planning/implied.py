@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ...resources.implied import EACH, ImpliedDependency, Names
+from ...resources.contract.implied import EACH, ImpliedDependency, Names
 from ...shapes import Json
 from ...template.budget import Budget, charged_at
 from ...template.errors import CircularDependency

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...resources.contract.children import ChildGoal
+from ...resources.contract.properties import validate_properties
 from ...resources.nested.base import RESOURCE, NestedType
 from ...resources.nested.parameterize import parameterize
-from ...resources.properties import validate_properties
 from ...resources.registry import ResourceRegistry
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget

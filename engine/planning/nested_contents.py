@@ -7,10 +7,10 @@ has to know before what others will find in it.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...resources.errors import PropertyError, StepError
+from ...resources.contract.errors import PropertyError, StepError
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.properties import validate_properties
 from ...resources.nested.base import NestedType
-from ...resources.plugin import ResourceType
-from ...resources.properties import validate_properties
 from ...resources.registry import ResourceRegistry
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget, charged_at

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from ...db.ids import ResourceId, StackId
 from ...db.rows import Resource, Task
 from ...db.states import Status, TaskKind
-from ...resources.errors import PermanentError, PropertyError
-from ...resources.plugin import ResourceType
-from ...resources.properties import (
+from ...resources.contract.errors import PermanentError, PropertyError
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.properties import (
     changed,
     meanings,
     replacement_needed,
@@ -22,8 +22,8 @@ from ...resources.properties import (
     resolve_stored,
     respelled,
 )
+from ...resources.contract.schema import Property
 from ...resources.registry import ResourceRegistry
-from ...resources.schema import Property
 from ...resources.update_decision import (
     RESTRICTED,
     UpdateDecision,

@@ -4,8 +4,8 @@ import json
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 
-from ...resources.properties import changed, property_of, renamed, replacement_needed
-from ...resources.schema import Property
+from ...resources.contract.properties import changed, property_of, renamed, replacement_needed
+from ...resources.contract.schema import Property
 from ...sealing.redaction import MASK
 from ...shapes import Json, JsonMap
 from ...template.language import Residual

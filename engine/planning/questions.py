@@ -8,9 +8,9 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ...resources.errors import UnknownType
-from ...resources.plugin import ResourceType
-from ...resources.properties import asks_cloud, custom_values
+from ...resources.contract.errors import UnknownType
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.properties import asks_cloud, custom_values
 from ...resources.registry import ResourceRegistry
 from ...shapes import Json
 from ...template import custom_checks

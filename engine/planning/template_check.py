@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from ...resources.errors import AbsentType, PropertyError, UnknownProperty, UnknownType
+from ...resources.contract.errors import AbsentType, PropertyError, UnknownProperty, UnknownType
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.properties import known_properties, meanings
+from ...resources.contract.schema import has_attribute
 from ...resources.heat.software_configs import ConfigType
 from ...resources.heat_types import HEAT_TYPES
 from ...resources.nested.base import NestedType
-from ...resources.plugin import ResourceType
-from ...resources.properties import known_properties, meanings
 from ...resources.registry import ResourceRegistry
-from ...resources.schema import has_attribute
 from ...template.budget import Budget, json_size
 from ...template.errors import (
     ErrorList,

@@ -13,8 +13,8 @@ from dataclasses import replace
 from ...db.ids import ResourceId, TaskId
 from ...db.rows import Resource, Task
 from ...db.states import DELETING, Status, TaskKind
-from ...resources.errors import UnknownType
-from ...resources.plugin import ResourceType
+from ...resources.contract.errors import UnknownType
+from ...resources.contract.plugin import ResourceType
 from ...resources.registry import ResourceRegistry
 from ...resources.update_decision import observable, survives_failure
 from ...shapes import Json, JsonMap

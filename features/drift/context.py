@@ -11,7 +11,7 @@ from ...db.ids import StackId
 from ...keystone.delegated_auth import CredentialGone, KeystoneUnavailable
 from ...observe.recorder import SILENT, Recorder
 from ...resources.contract.context import StepContext
-from ...resources.errors import PermanentError, RetryableError
+from ...resources.contract.errors import PermanentError, RetryableError
 from ...resources.registry import ResourceRegistry
 from ...sealing.sealer import Sealer, SealError
 

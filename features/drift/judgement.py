@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from ...conductor.steps.secrets import Secrets
 from ...engine.planning.property_changes import GivenProperties, property_changes
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.properties import immutable_changed, replacement_needed, resolve_reported
 from ...resources.contract.views import ResourceView
-from ...resources.plugin import ResourceType
-from ...resources.properties import immutable_changed, replacement_needed, resolve_reported
 from ...sealing.redaction import MASK
 from ...shapes import Json, JsonMap
 from ...template.drift import DriftPolicy

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from ...db.ids import ResourceId, StackId
 from ...resources.contract.context import Collection, StepContext
+from ...resources.contract.errors import PermanentError, RetryableError, StepError
+from ...resources.contract.plugin import ResourceType
 from ...resources.contract.views import ResourceView
-from ...resources.errors import PermanentError, RetryableError, StepError
-from ...resources.plugin import ResourceType
 from ...shapes import JsonMap
 from . import metrics
 from .context import DriftServices, observation_context

@@ -10,10 +10,10 @@ from ...conductor.steps.secrets import Secrets
 from ...db.ids import ResourceId, StackId
 from ...engine.planning.plan import TaskDefinition
 from ...observe.logs import about
+from ...resources.contract.errors import StepError
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.properties import resolve_stored
 from ...resources.contract.views import ResourceView, StackFacts
-from ...resources.errors import StepError
-from ...resources.plugin import ResourceType
-from ...resources.properties import resolve_stored
 from ...sealing.sealer import SealError
 from ...sealing.stored import StoredLookup
 from ...template.drift import DriftPolicy

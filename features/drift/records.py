@@ -14,7 +14,7 @@ from ...db.rows import Event, Resource, Stack
 from ...db.states import Status
 from ...engine.errors import NotUpdatable
 from ...observe.logs import about
-from ...resources.errors import UnknownType
+from ...resources.contract.errors import UnknownType
 from ...sealing.sealer import SealError
 from ...template.drift import DriftPolicy
 from ...template.errors import TemplateError

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ...db.ids import ResourceId, StackId
 from ...resources.contract.context import Collection
-from ...resources.errors import StepError
-from ...resources.plugin import ResourceType
+from ...resources.contract.errors import StepError
+from ...resources.contract.plugin import ResourceType
 from ...shapes import JsonMap
 from . import known_things
 from .context import DriftServices, observation_context

@@ -12,8 +12,11 @@ from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.children import ChildGoal, ChildState, GroupMember
 from ..contract.context import StepContext
+from ..contract.errors import NoAction, PropertyError
+from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
+from ..contract.signals import Adjustment, Scaling
+from ..contract.steps import Step
 from ..contract.views import ResourceView
-from ..errors import NoAction, PropertyError
 from ..nested.base import child_of
 from ..nested.groups import Batch, GroupResource, Rollout, batches
 from ..nested.members import (
@@ -26,9 +29,6 @@ from ..nested.members import (
     output_name,
     values_of,
 )
-from ..schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..signals import Adjustment, Scaling
-from ..steps import Step
 from .scaling_policy import Bounds, new_size
 
 MAPS = "outputs"

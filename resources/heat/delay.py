@@ -5,10 +5,10 @@ import random
 from ...shapes import Json
 from ...template.constraints import AllowedValues, Range
 from ..contract.context import StepContext
+from ..contract.plugin import ResourceType
+from ..contract.schema import Property, SupportStatus
+from ..contract.steps import Done, Poll, Step
 from ..contract.views import ResourceView
-from ..plugin import ResourceType
-from ..schema import Property, SupportStatus
-from ..steps import Done, Poll, Step
 
 ACTIONS = ("CREATE", "DELETE", "SUSPEND", "RESUME")
 AT_LEAST_0 = (Range(minimum=0),)

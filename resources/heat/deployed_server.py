@@ -3,11 +3,11 @@
 from ...shapes import JsonMap
 from ...template.constraints import Length
 from ..contract.context import StepContext
+from ..contract.plugin import ResourceType, check_named
+from ..contract.schema import Attribute, Property, SupportStatus
+from ..contract.steps import Done, Step
 from ..contract.views import ResourceView
 from ..guests import COLLECT_CONFIG, TRANSPORT, check_transport
-from ..plugin import ResourceType, check_named
-from ..schema import Attribute, Property, SupportStatus
-from ..steps import Done, Step
 
 
 class DeployedServer(ResourceType):

@@ -10,11 +10,11 @@ from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.context import StepContext
+from ..contract.errors import PermanentError, PropertyError
+from ..contract.plugin import ResourceType, check_named
+from ..contract.schema import Attribute, Property, SupportStatus
+from ..contract.steps import Done, Step
 from ..contract.views import ResourceView
-from ..errors import PermanentError, PropertyError
-from ..plugin import ResourceType, check_named
-from ..schema import Attribute, Property, SupportStatus
-from ..steps import Done, Step
 
 USER = "AWS::IAM::User"
 ACCESS_KEY = "AWS::IAM::AccessKey"

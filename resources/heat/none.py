@@ -4,10 +4,10 @@ import uuid
 
 from ...shapes import JsonMap
 from ..contract.context import StepContext
+from ..contract.plugin import ResourceType
+from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
+from ..contract.steps import Done, Step
 from ..contract.views import ResourceView
-from ..plugin import ResourceType
-from ..schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..steps import Done, Step
 
 
 class NoneResource(ResourceType):

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Range
 from ..contract.context import StepContext
+from ..contract.errors import PropertyError
+from ..contract.plugin import ResourceType
+from ..contract.schema import Attribute, Property, SupportStatus
+from ..contract.steps import Done, Step
 from ..contract.views import ResourceView
-from ..errors import PropertyError
-from ..plugin import ResourceType
-from ..schema import Attribute, Property, SupportStatus
-from ..steps import Done, Step
 
 CLASSES = {
     "lettersdigits": string.ascii_letters + string.digits,

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ...shapes import Json, JsonMap
-from ..errors import SignalError
-from ..signals import Signal
+from ..contract.errors import SignalError
+from ..contract.signals import Signal
 
 SUCCESS = "SUCCESS"
 FAILURE = "FAILURE"

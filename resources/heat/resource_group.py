@@ -9,6 +9,7 @@ from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.children import ChildGoal, GroupMember
 from ..contract.context import StepContext
+from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..contract.views import ResourceView
 from ..nested.groups import Batch, GroupResource, Rollout, batches
 from ..nested.members import (
@@ -20,7 +21,6 @@ from ..nested.members import (
     values_of,
     with_index,
 )
-from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 MAPS = "attributes"
 _BATCH = {

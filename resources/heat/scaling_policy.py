@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Range
 from ..contract.context import StepContext
+from ..contract.errors import PropertyError
+from ..contract.plugin import ResourceType, check_named
+from ..contract.schema import Attribute, Property, SupportStatus
+from ..contract.signals import Adjustment, Signal
+from ..contract.steps import Done, Step
 from ..contract.views import ResourceView
-from ..errors import PropertyError
-from ..plugin import ResourceType, check_named
-from ..schema import Attribute, Property, SupportStatus
-from ..signals import Adjustment, Signal
-from ..steps import Done, Step
 
 CHANGE = "change_in_capacity"
 EXACT = "exact_capacity"

@@ -14,13 +14,13 @@ import yaml
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Length
 from ..contract.context import StepContext
+from ..contract.errors import PropertyError
+from ..contract.plugin import ResourceType, check_named
+from ..contract.schema import Attribute, Property, SupportStatus
 from ..contract.software import ConfigSpec
+from ..contract.steps import Done, Step
 from ..contract.views import ResourceView
-from ..errors import PropertyError
 from ..mime import mime_message, mime_part, parts_of
-from ..plugin import ResourceType, check_named
-from ..schema import Attribute, Property, SupportStatus
-from ..steps import Done, Step
 from .software_io import INPUT, OUTPUT, UNGROUPED, declared_inputs, declared_outputs
 
 _GROUP_TEXT = "Name of the configuration tool, as the agents in servers know it."

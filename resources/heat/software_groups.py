@@ -10,10 +10,10 @@ from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.children import ChildGoal, GroupMember
 from ..contract.context import StepContext
+from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..contract.views import ResourceView
 from ..nested.groups import Batch, GroupResource, Rollout
 from ..nested.members import REFS_MAP, Definition, RequestedAttribute, check_members, group_goal, output_name
-from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .software_deployments import (
     COMMON,
     STRUCTURED,

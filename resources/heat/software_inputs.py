@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
+from ..contract.errors import PermanentError
 from ..contract.views import ResourceView
-from ..errors import PermanentError
 
 SERVER_ID = ("deploy_server_id", "ID of the server being deployed to")
 ACTION = ("deploy_action", "Name of the current action being deployed")

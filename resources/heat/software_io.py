@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
-from ..errors import PropertyError
-from ..properties import resolve_properties
-from ..schema import Property
+from ..contract.errors import PropertyError
+from ..contract.properties import resolve_properties
+from ..contract.schema import Property
 
 UNGROUPED = "Heat::Ungrouped"
 """The group of a config that no tool is named for."""

@@ -7,10 +7,10 @@ from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract.children import ChildGoal, ChildState
 from ..contract.context import StepContext
+from ..contract.plugin import NOT_KNOWN
+from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..contract.views import ResourceView
 from ..nested.base import OUTPUT_ERRORS, NestedType
-from ..plugin import NOT_KNOWN
-from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 
 OUTPUTS = "Outputs."
 """Beginning of the attributes of CloudFormation's nested stacks."""

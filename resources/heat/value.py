@@ -3,11 +3,11 @@
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
 from ..contract.context import StepContext
+from ..contract.plugin import ResourceType
+from ..contract.properties import resolve_properties
+from ..contract.schema import Attribute, Property, SupportStatus
+from ..contract.steps import Done, Step
 from ..contract.views import ResourceView
-from ..plugin import ResourceType
-from ..properties import resolve_properties
-from ..schema import Attribute, Property, SupportStatus
-from ..steps import Done, Step
 
 #: The types of parameters, and which type of property each is.
 TYPES = {

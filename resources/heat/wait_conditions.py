@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from ...shapes import Json, JsonMap
 from ...template.constraints import Range
 from ..contract.context import StepContext
+from ..contract.errors import PermanentError
+from ..contract.plugin import ResourceType
+from ..contract.schema import Attribute, Property, SupportStatus
+from ..contract.steps import Done, Park, Step
 from ..contract.views import ResourceView, Sibling
-from ..errors import PermanentError
-from ..plugin import ResourceType
-from ..schema import Attribute, Property, SupportStatus
-from ..steps import Done, Park, Step
 from .received import FAILURE, SUCCESS, Received, received
 
 HANDLE_TEXT = "Reference of the handle that takes the signals, by get_resource."

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
 from ..contract.context import StepContext
+from ..contract.errors import PropertyError, SignalError
+from ..contract.plugin import ResourceType, check_named
+from ..contract.schema import Attribute, Property, SupportStatus
+from ..contract.signals import Signal
+from ..contract.steps import Done, Step
 from ..contract.views import ResourceView
-from ..errors import PropertyError, SignalError
-from ..plugin import ResourceType, check_named
-from ..schema import Attribute, Property, SupportStatus
-from ..signals import Signal
-from ..steps import Done, Step
 from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
 
 #: How a client may signal; those that Stoker offers need no other service.

@@ -8,11 +8,11 @@ from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from ..contract.children import ChildFailure, ChildGoal, ChildState
 from ..contract.context import StepContext
+from ..contract.errors import ChildGone, NotSupported, PermanentError, ReplaceNeeded
+from ..contract.plugin import ResourceType
+from ..contract.signals import Adjustment, Scaling
+from ..contract.steps import Done, Park, Step
 from ..contract.views import ResourceView
-from ..errors import ChildGone, NotSupported, PermanentError, ReplaceNeeded
-from ..plugin import ResourceType
-from ..signals import Adjustment, Scaling
-from ..steps import Done, Park, Step
 
 ADOPTED = "adopted"
 """Key in the data of a resource that is adopted: the document of the nested stack."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from ...shapes import Json, JsonMap
 from ..contract.children import ChildGoal, ChildState, GroupMember
 from ..contract.context import StepContext
+from ..contract.errors import ReplaceNeeded
+from ..contract.steps import Done, Poll, Step
 from ..contract.views import ResourceView
-from ..errors import ReplaceNeeded
-from ..steps import Done, Poll, Step
 from .base import NestedType, child_of, failure_of, wait_for_child
 from .members import REFS_MAP, RequestedAttribute
 

@@ -6,7 +6,7 @@ from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import LimitExceeded
 from ..contract.children import ChildGoal, GroupMember
-from ..errors import PermanentError
+from ..contract.errors import PermanentError
 
 Definition = JsonMap
 """A resource's body in a template: type, properties, metadata …; the properties are values."""

@@ -3,8 +3,8 @@
 from ...shapes import Json
 from ..contract.children import ChildGoal
 from ..contract.context import StepContext
+from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
 from ..contract.views import ResourceView
-from ..schema import ANY_NAME, Attribute, Property, SupportStatus
 from .base import NestedType
 
 REFERENCE = "OS::stack_id"

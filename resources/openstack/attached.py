@@ -9,10 +9,10 @@ import typing
 
 from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
+from ..contract.errors import PermanentError, RetryableError
+from ..contract.schema import Attribute
+from ..contract.steps import Done, Poll, Step
 from ..contract.views import ResourceView
-from ..errors import PermanentError, RetryableError
-from ..schema import Attribute
-from ..steps import Done, Poll, Step
 from .declared import REMOTE, DeclaredThing
 from .names import NameNotFound
 from .polling import FIRST_PAUSE

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from ...shapes import Json
 from ..contract.context import StepContext
+from ..contract.steps import Poll, Step
 from ..contract.views import ResourceView
-from ..steps import Poll, Step
 from .declared import DeclaredType
 from .service import RemoteNotFound
 

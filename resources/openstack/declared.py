@@ -21,10 +21,10 @@ from collections.abc import Collection, Mapping, Sequence
 from ...shapes import Json, JsonMap
 from ..contract.context import Collection as RemoteCollection
 from ..contract.context import StepContext
+from ..contract.errors import PermanentError, RetryableError
+from ..contract.plugin import ResourceType
+from ..contract.steps import Done, Poll, Step
 from ..contract.views import ResourceView
-from ..errors import PermanentError, RetryableError
-from ..plugin import ResourceType
-from ..steps import Done, Poll, Step
 from .bodies import NamedRemote, fields, given, live_fields
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
-from ..errors import PermanentError
+from ..contract.errors import PermanentError
 from .service import RemoteNotFound, Service, object_of, service_of
 
 KEPT = 60.0

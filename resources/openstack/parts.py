@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 from ...shapes import Json
 from ..contract.context import StepContext
+from ..contract.plugin import ResourceType
+from ..contract.steps import Done
 from ..contract.views import ResourceView
-from ..plugin import ResourceType
-from ..steps import Done
 from .declared import DeclaredType
 from .names import NameNotFound, quoted, resolve
 from .service import RemoteNotFound

@@ -5,11 +5,11 @@ import typing
 from ...shapes import Json, JsonMap
 from ...template.constraints import Custom, Range
 from ..contract.context import StepContext
+from ..contract.errors import PropertyError
+from ..contract.plugin import ResourceType
+from ..contract.schema import Attribute, Property
+from ..contract.steps import Done, Poll, Step
 from ..contract.views import ResourceView
-from ..errors import PropertyError
-from ..plugin import ResourceType
-from ..schema import Attribute, Property
-from ..steps import Done, Poll, Step
 from .declared import REMOTE
 from .names import resolve
 from .service import RemoteNotFound, Service, service_of

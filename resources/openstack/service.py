@@ -17,7 +17,7 @@ from requests import Response
 
 from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
-from ..errors import OverQuota, PermanentError, RetryableError
+from ..contract.errors import OverQuota, PermanentError, RetryableError
 from ..list_pages import EndlessList, ListReader
 
 TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ...shapes import JsonMap
-from ..errors import PermanentError
+from ..contract.errors import PermanentError
 
 
 @dataclass(frozen=True)

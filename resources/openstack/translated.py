@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 
 from ...shapes import Json, JsonMap
 from ..contract.context import StepContext
+from ..contract.plugin import ResourceType
+from ..contract.properties import changed as names_changed
+from ..contract.properties import resolve_stored
+from ..contract.schema import Property
+from ..contract.steps import Step
 from ..contract.views import ResourceView
-from ..plugin import ResourceType
-from ..properties import changed as names_changed
-from ..properties import resolve_stored
-from ..schema import Property
-from ..steps import Step
 
 _PAIR = {
     "Key": Property("string", "Key of the pair.", required=True),

@@ -12,8 +12,8 @@ from harness.cloud.stacks import WITHIN, Stack, Stacks
 from harness.step_driver import Driven
 from harness.telemetry import METRIC, RESOURCE_TYPE, Telemetry
 from harness.waiting import wait_for
-from stoker.resources.properties import changed, resolve_reported
-from stoker.resources.steps import Done
+from stoker.resources.contract.properties import changed, resolve_reported
+from stoker.resources.contract.steps import Done
 
 Json = typing.Any
 pytestmark = pytest.mark.usefixtures("alarms")

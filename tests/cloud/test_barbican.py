@@ -10,8 +10,8 @@ from harness.cloud.maker import Maker
 from harness.cloud.project import Project
 from harness.step_driver import Driven
 from openstack.key_manager.v1._proxy import Proxy
-from stoker.resources.errors import PermanentError
-from stoker.resources.steps import Poll
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.steps import Poll
 
 Json = typing.Any
 Make = Callable[..., Driven]

@@ -3,7 +3,7 @@
 import pytest
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
 
 
 def test_limits_of_volume_types(make_as_operator: Maker, operator: Project) -> None:

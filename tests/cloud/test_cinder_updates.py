@@ -8,9 +8,9 @@ from harness.cloud.maker import Maker
 from harness.cloud.project import Project
 from harness.step_driver import Driven
 from harness.waiting import wait_for
-from stoker.resources.errors import PermanentError, PropertyError, RetryableError
+from stoker.resources.contract.errors import PermanentError, PropertyError, RetryableError
+from stoker.resources.contract.steps import Poll
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.steps import Poll
 
 Json = typing.Any
 WITHIN = 180.0

@@ -8,9 +8,9 @@ from harness.cloud.project import Project
 from harness.cloud.stacks import Stacks
 from harness.step_driver import Driven
 from openstack.exceptions import NotFoundException
+from stoker.resources.contract.properties import changed, resolve_reported
+from stoker.resources.contract.steps import Poll
 from stoker.resources.openstack.service import Conflict
-from stoker.resources.properties import changed, resolve_reported
-from stoker.resources.steps import Poll
 
 Json = typing.Any
 pytestmark = pytest.mark.usefixtures("names")

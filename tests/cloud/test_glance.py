@@ -11,11 +11,11 @@ from harness.resource_types import types_of
 from harness.scripted_service import Answer, serving
 from harness.step_driver import Context, Driven
 from harness.waiting import wait_for
-from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.openstack.marks import chosen_id
 from stoker.resources.openstack.service import Conflict
 from stoker.resources.registry import ResourceRegistry
-from stoker.resources.steps import Done, Poll
 
 RESOURCE_TYPES = types_of("openstack.glance")
 

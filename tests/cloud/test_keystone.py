@@ -13,7 +13,7 @@ from harness.cloud.stacks import Stack, Stacks
 from harness.step_driver import Driven
 from openstack import exceptions
 from openstack.identity.v3._proxy import Proxy
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
 
 Json = typing.Any
 Make = Callable[..., Driven]

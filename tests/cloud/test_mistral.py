@@ -11,10 +11,10 @@ from harness.cloud.stacks import Stacks
 from harness.cloud.stoker import stoker_on
 from harness.step_driver import Driven
 from harness.waiting import wait_for
-from stoker.resources.errors import PermanentError, SignalError
+from stoker.resources.contract.errors import PermanentError, SignalError
+from stoker.resources.contract.properties import changed, resolve_reported
+from stoker.resources.contract.steps import Poll
 from stoker.resources.openstack.service import Conflict, Service, service_of
-from stoker.resources.properties import changed, resolve_reported
-from stoker.resources.steps import Poll
 
 Json = typing.Any
 pytestmark = pytest.mark.usefixtures("workflows")

@@ -5,8 +5,8 @@ import typing
 import pytest
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
-from stoker.resources.errors import PermanentError
-from stoker.resources.schema import Property
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.schema import Property
 
 Json = typing.Any
 

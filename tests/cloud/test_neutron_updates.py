@@ -5,8 +5,8 @@ import typing
 import pytest
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
+from stoker.resources.contract.errors import PermanentError, RetryableError
 from stoker.resources.contract.views import ReplacementView
-from stoker.resources.errors import PermanentError, RetryableError
 
 Json = typing.Any
 

@@ -11,7 +11,7 @@ from harness.cloud.site import FLAVOR, IMAGE, Site
 from harness.cloud.stacks import WITHIN
 from harness.step_driver import Driven
 from harness.waiting import wait_for
-from stoker.resources.errors import PermanentError, RetryableError
+from stoker.resources.contract.errors import PermanentError, RetryableError
 from stoker.resources.openstack.nova.interfaces import ServerPorts, nics_of
 
 Json = typing.Any

@@ -10,11 +10,11 @@ from harness.cloud.access import Cloud
 from harness.cloud.project import Project
 from harness.cloud.site import IMAGE, Site
 from harness.step_driver import Driven
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.steps import Poll, Step
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.marks import PREFIX
 from stoker.resources.openstack.polling import FEW, STEADY_PAUSE
-from stoker.resources.steps import Poll, Step
 
 Json = typing.Any
 MANY = 30

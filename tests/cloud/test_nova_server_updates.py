@@ -11,9 +11,9 @@ from harness.cloud.project import Project
 from harness.cloud.site import BIGGER, FLAVOR, Site
 from harness.step_driver import Driven
 from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.errors import PermanentError, RetryableError
+from stoker.resources.contract.steps import Done, Poll, Step
 from stoker.resources.contract.views import ReplacementView, ResourceView
-from stoker.resources.errors import PermanentError, RetryableError
-from stoker.resources.steps import Done, Poll, Step
 
 Json = typing.Any
 REPLACED: Json = {

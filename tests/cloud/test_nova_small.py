@@ -7,10 +7,10 @@ import pytest
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
 from harness.step_driver import Driven
-from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.steps import Poll
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.service import Conflict
-from stoker.resources.steps import Poll
 
 Json = typing.Any
 KEYS = [

@@ -15,7 +15,7 @@ from harness.step_driver import Context
 from harness.waiting import wait_for
 from stoker.keystone.client_options import ClientOptions, ServiceOptions
 from stoker.keystone.service_clients import ServiceClients
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
 
 
 class KeepingCompute:

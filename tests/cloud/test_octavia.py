@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
 
 Json = typing.Any
 pytestmark = pytest.mark.usefixtures("balancers")

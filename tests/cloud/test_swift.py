@@ -13,8 +13,8 @@ from harness.cloud.maker import Maker
 from harness.cloud.project import Project
 from harness.step_driver import Driven
 from openstack.object_store.v1._proxy import Proxy
+from stoker.resources.contract.errors import PermanentError
 from stoker.resources.contract.views import ReplacementView
-from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.service import Conflict, Service
 
 Json = typing.Any

@@ -9,7 +9,7 @@ from harness.cloud.maker import Maker
 from harness.cloud.project import Project
 from harness.cloud.site import Site
 from harness.cloud.stacks import Stacks
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
 
 Json = typing.Any
 TEMPLATE = pathlib.Path(__file__).parent / "templates" / "vpc.yaml"

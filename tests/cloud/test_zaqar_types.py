@@ -18,9 +18,9 @@ from harness.cloud.stacks import WITHIN, Stacks
 from harness.cloud.stoker import stoker_on
 from harness.waiting import wait_for
 from harness.zaqar import TYPE, Zaqar
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.steps import Poll
 from stoker.resources.openstack.service import Conflict, service_of
-from stoker.resources.steps import Poll
 
 Json = typing.Any
 QUEUE = "OS::Zaqar::Queue"

@@ -29,8 +29,8 @@ from stoker.db import stack_states
 from stoker.db.notifications import EventKind
 from stoker.db.schema import tables
 from stoker.db.work import transitions
+from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.openstack.declared import DeclaredThing
-from stoker.resources.plugin import ResourceType
 
 Json = typing.Any
 ROOT = pathlib.Path(__file__).parents[2]

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import yaml
-from stoker.resources.plugin import ResourceType
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import Property
 from stoker.resources.registry import ResourceRegistry
-from stoker.resources.schema import Property
 
 ROOT = pathlib.Path(__file__).parents[2]
 

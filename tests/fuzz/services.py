@@ -12,11 +12,11 @@ from harness.heat_schemas import REGISTRY
 from hypothesis import strategies as st
 from keystoneauth1 import exceptions
 from requests import Response
-from stoker.resources.errors import PropertyError, StepError
+from stoker.resources.contract.errors import PropertyError, StepError
+from stoker.resources.contract.properties import resolve_properties
+from stoker.resources.contract.schema import Property
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.openstack.declared import DeclaredType
-from stoker.resources.properties import resolve_properties
-from stoker.resources.schema import Property
-from stoker.resources.steps import Done, Poll
 from stoker.template.constraints import AllowedValues, Range
 
 Json = typing.Any

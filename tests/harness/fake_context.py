@@ -7,8 +7,12 @@ from dataclasses import replace
 
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.resources.contract.children import ChildGoal, ChildInputs, ChildState, GroupMember
+from stoker.resources.contract.errors import Cancelled, ChildGone, PermanentError
 from stoker.resources.contract.guests import GuestAccess, Presigned, StackUser
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.properties import resolve_properties
 from stoker.resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState
+from stoker.resources.contract.steps import Done, Park, Poll, Step
 from stoker.resources.contract.views import (
     DeletionView,
     ReferencedResource,
@@ -17,10 +21,6 @@ from stoker.resources.contract.views import (
     Sibling,
     StackFacts,
 )
-from stoker.resources.errors import Cancelled, ChildGone, PermanentError
-from stoker.resources.plugin import ResourceType
-from stoker.resources.properties import resolve_properties
-from stoker.resources.steps import Done, Park, Poll, Step
 from stoker.shapes import Json
 
 STACK = StackFacts(id="5ca1ab1e-0000-4000-8000-000000000001", name="demo", project_id="acme")

@@ -22,11 +22,11 @@ try:
     )
 except ImportError:  # A conductor of an older version loads these types, too: the tests of upgrades run one.
     from stoker.resources.contract.context import StepContext
+    from stoker.resources.contract.errors import RetryableError
+    from stoker.resources.contract.plugin import ResourceType
+    from stoker.resources.contract.schema import Attribute, Property
+    from stoker.resources.contract.steps import Done, Poll, Step
     from stoker.resources.contract.views import ResourceView
-    from stoker.resources.errors import RetryableError
-    from stoker.resources.plugin import ResourceType
-    from stoker.resources.schema import Attribute, Property
-    from stoker.resources.steps import Done, Poll, Step
 
 DIRECTORY = Property("string", "Where files are made; must exist.", required=True)
 UNTIL = Property("string", "Blocks until this file exists, in place of the seconds.", update_allowed=True)

@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Mapping
 
-from stoker.resources.plugin import ResourceType
+from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.type_folders import types_in
 
 

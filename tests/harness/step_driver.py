@@ -12,7 +12,16 @@ from stoker.conductor.steps.shared_reads import SharedReads
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
 from stoker.resources.contract.children import Children
+from stoker.resources.contract.errors import PermanentError, RetryableError
 from stoker.resources.contract.guests import GuestAccess, Presigned
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.properties import (
+    changed,
+    immutable_changed,
+    replacement_needed,
+    resolve_properties,
+)
+from stoker.resources.contract.steps import Done, Park, Step
 from stoker.resources.contract.views import (
     DeletionView,
     ReferencedResource,
@@ -21,10 +30,6 @@ from stoker.resources.contract.views import (
     Sibling,
     StackFacts,
 )
-from stoker.resources.errors import PermanentError, RetryableError
-from stoker.resources.plugin import ResourceType
-from stoker.resources.properties import changed, immutable_changed, replacement_needed, resolve_properties
-from stoker.resources.steps import Done, Park, Step
 
 Json = typing.Any
 T = typing.TypeVar("T")

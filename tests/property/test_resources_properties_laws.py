@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from stoker.resources.errors import PropertyError
-from stoker.resources.properties import changed, resolve_properties, validate_properties
-from stoker.resources.schema import Property
+from stoker.resources.contract.errors import PropertyError
+from stoker.resources.contract.properties import changed, resolve_properties, validate_properties
+from stoker.resources.contract.schema import Property
 from stoker.template.constraints import Length, Range
 from stoker.template.residual import is_node, node, quote
 

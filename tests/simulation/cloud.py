@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 
 from simulation import threads
 from stoker.resources.contract.context import Collection, StepContext
+from stoker.resources.contract.errors import PermanentError, ReplaceNeeded, RetryableError, StepError
+from stoker.resources.contract.implied import ImpliedDependency
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import Attribute, Property
+from stoker.resources.contract.steps import Done, Park, Poll, Step
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError, StepError
-from stoker.resources.implied import ImpliedDependency
-from stoker.resources.plugin import ResourceType
-from stoker.resources.schema import Attribute, Property
-from stoker.resources.steps import Done, Park, Poll, Step
 from stoker.shapes import Json
 
 

@@ -12,8 +12,8 @@ from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.features.diagnosis.advice import ADVICE, Advice, advise
+from stoker.resources.contract.errors import OverQuota, PermanentError
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.errors import OverQuota, PermanentError
 
 Json = typing.Any
 DOCUMENT = template(a={}, b={"needs": on("a")})

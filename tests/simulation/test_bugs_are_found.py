@@ -23,7 +23,7 @@ from stoker.engine import actions
 from stoker.engine.planning import plan as planning
 from stoker.engine.planning.plan import Edges, Plan
 from stoker.engine.planning.update import UpdatePlanner
-from stoker.resources.errors import RetryableError
+from stoker.resources.contract.errors import RetryableError
 
 BROKEN = "Traceback"
 SEEDS = 100

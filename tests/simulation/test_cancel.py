@@ -17,10 +17,10 @@ from stoker.db.work import cancel as stopping
 from stoker.db.work import orphans
 from stoker.engine.errors import NotUpdatable
 from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.steps import Poll, Step
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.errors import PermanentError
-from stoker.resources.plugin import ResourceType
-from stoker.resources.steps import Poll, Step
 
 Json = typing.Any
 

@@ -8,7 +8,7 @@ from simulation.helpers import created, ended, history, on, previewed, rows
 from simulation.restrictions import restricted, server, state, template, update, volume
 from simulation.world import World
 from stoker.db.states import Status
-from stoker.resources.errors import RetryableError
+from stoker.resources.contract.errors import RetryableError
 
 Json = typing.Any
 

@@ -21,7 +21,7 @@ from stoker.features.drift.duty import Drift, Observing
 from stoker.features.drift.observer import ProjectObserver
 from stoker.features.drift.records import DETECTED, DriftRecords
 from stoker.features.drift.rows import DriftKind, DriftState, DueProject, TreeDrift
-from stoker.resources.errors import PermanentError, RetryableError, StepError
+from stoker.resources.contract.errors import PermanentError, RetryableError, StepError
 from stoker.sealing.stored import MASK
 
 Json = typing.Any

@@ -10,8 +10,8 @@ from stoker.db.events import EventQuery
 from stoker.db.rows import Event, Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
+from stoker.resources.contract.errors import OverQuota
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.errors import OverQuota
 from stoker.resources.openstack.service import QUOTA_PAUSE
 
 Json = typing.Any

@@ -9,8 +9,8 @@ from simulation.restrictions import server, state, template, update, volume
 from simulation.world import World
 from stoker.db import resources
 from stoker.db.rows import Stack
-from stoker.resources.errors import PermanentError, RetryableError
-from stoker.resources.steps import Poll
+from stoker.resources.contract.errors import PermanentError, RetryableError
+from stoker.resources.contract.steps import Poll
 
 Json = typing.Any
 OLD = template(a=volume(slot="one"))

@@ -14,11 +14,11 @@ from stoker.conductor.steps.endpoints import Endpoints
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.errors import PermanentError, RetryableError
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import Attribute
+from stoker.resources.contract.steps import Done, Step
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.errors import PermanentError, RetryableError
-from stoker.resources.plugin import ResourceType
-from stoker.resources.schema import Attribute
-from stoker.resources.steps import Done, Step
 
 Json = typing.Any
 

@@ -25,7 +25,7 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
 from stoker.engine.signals import Signals
-from stoker.resources.errors import NotSupported
+from stoker.resources.contract.errors import NotSupported
 from stoker.rpc.notifier import event_type, payload
 from stoker.sealing.stored import metadata_in_clear
 from stoker.template.errors import TemplateError

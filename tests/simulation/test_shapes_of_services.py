@@ -17,9 +17,9 @@ from simulation.world import SHARDS, World
 from stoker.cli.config.options import load
 from stoker.cli.wiring.engine import engine_settings
 from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.steps import Done, Step
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.plugin import ResourceType
-from stoker.resources.steps import Done, Step
 from stoker.template.compile import Limits
 
 CINDER = types_of("openstack.cinder")

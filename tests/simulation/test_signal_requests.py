@@ -13,12 +13,12 @@ from stoker.db.schema import tables
 from stoker.db.states import FINAL, Status, TaskKind, TaskState
 from stoker.engine.signals import Signals
 from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.errors import PermanentError, RetryableError, StepError
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import Property
+from stoker.resources.contract.signals import Signal
+from stoker.resources.contract.steps import Done, Poll, Step
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.errors import PermanentError, RetryableError, StepError
-from stoker.resources.plugin import ResourceType
-from stoker.resources.schema import Property
-from stoker.resources.signals import Signal
-from stoker.resources.steps import Done, Poll, Step
 from stoker.template.errors import LimitExceeded
 
 Json = typing.Any

@@ -19,9 +19,9 @@ from stoker.features.drift.context import DriftServices
 from stoker.features.drift.marked_things import MarkedThing, StackBusy
 from stoker.features.drift.unknown import Comparison, UnknownThings, UnreadList
 from stoker.resources.contract.context import Collection
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.openstack.marks import TagMark, mark_of
-from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 
 Json = typing.Any

@@ -62,8 +62,8 @@ from stoker.engine.updates import Updates
 from stoker.keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from stoker.keystone.delegations import Delegations
 from stoker.observe.recorder import SILENT, Recorder
-from stoker.resources.errors import PermanentError
-from stoker.resources.plugin import ResourceType
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 from stoker.ring.hashring import Assignment, Member, View, assign
 from stoker.ring.local_member import PROCESS

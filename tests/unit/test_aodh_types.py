@@ -8,7 +8,7 @@ from harness.fake_context import run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.plugin import ResourceType
+from stoker.resources.contract.plugin import ResourceType
 
 RESOURCE_TYPES = types_of("openstack.aodh")
 

@@ -7,7 +7,7 @@ from harness.fake_context import run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError, RetryableError
+from stoker.resources.contract.errors import PermanentError, RetryableError
 
 RESOURCE_TYPES = types_of("openstack.blazar")
 

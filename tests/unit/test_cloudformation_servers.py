@@ -3,10 +3,10 @@
 import pytest
 from harness.fake_context import FakeContext, target_of
 from harness.resource_types import types_of
-from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.properties import resolve_properties, validate_properties
+from stoker.resources.contract.steps import Done
 from stoker.resources.openstack.nova.launched_groups import seconds
-from stoker.resources.properties import resolve_properties, validate_properties
-from stoker.resources.steps import Done
 
 RESOURCE_TYPES = types_of("openstack.nova")
 CINDER = types_of("openstack.cinder")

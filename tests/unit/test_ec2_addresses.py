@@ -8,11 +8,11 @@ from harness.fake_context import after, run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.properties import resolve_properties
+from stoker.resources.contract.steps import Done
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.properties import resolve_properties
-from stoker.resources.steps import Done
 
 RESOURCE_TYPES = types_of("openstack.neutron")
 

@@ -9,14 +9,14 @@ from harness.fake_context import FakeContext, target_of
 from requests import Response
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.planning.requests import Goal
-from stoker.resources.errors import PropertyError, StepError
+from stoker.resources.contract.errors import PropertyError, StepError
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.properties import changed
+from stoker.resources.contract.schema import Property
 from stoker.resources.openstack.declared import DeclaredType
 from stoker.resources.openstack.neutron.port import Port
 from stoker.resources.openstack.neutron.subnet import Subnet
-from stoker.resources.plugin import ResourceType
-from stoker.resources.properties import changed
 from stoker.resources.registry import ResourceRegistry
-from stoker.resources.schema import Property
 from stoker.sealing.sealer import Sealer
 from stoker.shapes import Json, JsonMap
 from stoker.template.compile import Identity, Limits

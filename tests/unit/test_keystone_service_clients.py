@@ -15,7 +15,7 @@ from keystoneauth1.session import Session
 from stoker.keystone.caller import CallerAccess
 from stoker.keystone.client_options import ClientOptions, ServiceOptions
 from stoker.keystone.service_clients import NoSuchService, ServiceClients, ServiceUnavailable
-from stoker.resources.errors import RetryableError
+from stoker.resources.contract.errors import RetryableError
 from stoker.resources.openstack.service import Service
 
 Json = typing.Any

@@ -8,11 +8,11 @@ from harness.fake_context import run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError, PropertyError, RetryableError
+from stoker.resources.contract.errors import PermanentError, PropertyError, RetryableError
+from stoker.resources.contract.properties import resolve_properties
 from stoker.resources.openstack.manila.share_access import AccessRules
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.service import Service, UnreadableAnswer
-from stoker.resources.properties import resolve_properties
 
 RESOURCE_TYPES = types_of("openstack.manila")
 

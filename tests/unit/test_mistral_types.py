@@ -10,12 +10,12 @@ from harness.fake_context import run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError, PropertyError, SignalError
+from stoker.resources.contract.errors import PermanentError, PropertyError, SignalError
+from stoker.resources.contract.properties import resolve_properties, validate_properties
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.openstack.marks import chosen_id, mark_of
 from stoker.resources.openstack.mistral.definition import definition_of, properties_in
 from stoker.resources.openstack.mistral.external_resource import ExternalResource
-from stoker.resources.properties import resolve_properties, validate_properties
-from stoker.resources.steps import Done, Poll
 
 RESOURCE_TYPES = types_of("openstack.mistral")
 

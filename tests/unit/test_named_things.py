@@ -6,10 +6,10 @@ import pytest
 from harness.scripted_context import ScriptedContext, SharingContext
 from harness.scripted_service import Answer, ScriptedService, serving
 from stoker.engine.named_things import IDS, check_found, known_to_be_same, same_thing, with_ids
+from stoker.resources.contract.properties import changed, named_things, respelled
+from stoker.resources.contract.schema import Property
 from stoker.resources.openstack.names import KINDS, NameNotFound, resolve
-from stoker.resources.properties import changed, named_things, respelled
 from stoker.resources.registry import ResourceRegistry
-from stoker.resources.schema import Property
 from stoker.shapes import Json, JsonMap
 
 A, B = "0a0b0c0d-0000-4000-8000-000000000001", "0a0b0c0d-0000-4000-8000-000000000002"

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 from harness.fake_context import target_of
-from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.properties import resolve_properties
+from stoker.resources.contract.schema import Property
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.neutron.port import Port
 from stoker.resources.openstack.neutron.schema import EXTRA_PROPERTIES, extra_fields
@@ -21,8 +23,6 @@ from stoker.resources.openstack.nova.body import (
 from stoker.resources.openstack.nova.compute import SERVER_STATUS, fault_of, is_mark
 from stoker.resources.openstack.nova.interfaces import Nic
 from stoker.resources.openstack.nova.server import Server
-from stoker.resources.properties import resolve_properties
-from stoker.resources.schema import Property
 from stoker.template.language import ResourceDefinition
 
 Json = typing.Any

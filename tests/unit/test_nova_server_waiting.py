@@ -11,12 +11,12 @@ from harness.fake_context import after, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext, SharingContext
 from harness.scripted_service import Answer, ScriptedService
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.contract.views import ReferencedResource, ResourceView
-from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import PREFIX, mark_of
 from stoker.resources.openstack.polling import FEW, FIRST_PAUSE, STEADY_PAUSE
-from stoker.resources.steps import Done, Poll
 
 NOVA = types_of("openstack.nova")
 

@@ -9,7 +9,7 @@ import typing
 
 import pytest
 from harness.fake_context import FakeContext, target_of
-from stoker.resources.errors import PropertyError
+from stoker.resources.contract.errors import PropertyError
 from stoker.resources.guests import collect_config
 from stoker.resources.openstack.nova.server import Server
 from stoker.resources.openstack.nova.user_data import (

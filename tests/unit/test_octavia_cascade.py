@@ -9,10 +9,10 @@ from harness.fake_context import target_of
 from harness.resource_types import types_of
 from harness.scripted_context import SharingContext
 from harness.scripted_service import Answer, ScriptedService
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.contract.views import DeletionView, ResourceView
-from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.octavia.base import TURN
-from stoker.resources.steps import Done, Poll
 
 RESOURCE_TYPES = types_of("openstack.octavia")
 

@@ -9,16 +9,16 @@ from harness.fake_context import START, after, run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
+from stoker.resources.contract.errors import PermanentError, ReplaceNeeded, RetryableError
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.contract.views import ReplacementView, ResourceView
-from stoker.resources.errors import PermanentError, ReplaceNeeded, RetryableError
 from stoker.resources.openstack.attached import CLAIMED, AttachedType
 from stoker.resources.openstack.cinder.attachments import attach, detach
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.neutron.security_group import COMPARED
 from stoker.resources.openstack.service import LATE_CALL
-from stoker.resources.plugin import ResourceType
-from stoker.resources.steps import Done, Poll
 
 CINDER = types_of("openstack.cinder")
 NEUTRON = types_of("openstack.neutron")

@@ -7,7 +7,7 @@ from harness.fake_context import FakeContext, target_of
 from harness.resource_types import types_of
 from harness.scripted_service import Answer, serving
 from stoker.resources import rendering
-from stoker.resources.errors import PropertyError
+from stoker.resources.contract.errors import PropertyError
 
 NEUTRON = types_of("openstack.neutron")
 NOVA = types_of("openstack.nova")

@@ -8,12 +8,12 @@ from harness.fake_context import after, run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.properties import validate_properties
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.plugin import ResourceType
-from stoker.resources.properties import validate_properties
-from stoker.resources.steps import Done, Poll
 
 RESOURCE_TYPES = types_of("openstack.neutron")
 

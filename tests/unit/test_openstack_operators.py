@@ -8,9 +8,9 @@ from harness.fake_context import after, run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.openstack.declared import REMOTE
-from stoker.resources.steps import Done, Poll
 
 CINDER = types_of("openstack.cinder")
 NOVA = types_of("openstack.nova")

@@ -5,8 +5,8 @@ import typing
 from harness.fake_context import target_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
+from stoker.resources.contract.steps import Done
 from stoker.resources.openstack.neutron.security_group import SecurityGroup, SecurityGroupRule
-from stoker.resources.steps import Done
 
 Json = typing.Any
 GROUP_ID = "aaaaaaaa-0000-4000-8000-000000000001"

@@ -12,7 +12,7 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 from stoker.resources import list_pages
-from stoker.resources.errors import Cancelled, PermanentError, RetryableError
+from stoker.resources.contract.errors import Cancelled, PermanentError, RetryableError
 from stoker.resources.openstack.service import (
     QUOTA_PAUSE,
     TOO_LONG,

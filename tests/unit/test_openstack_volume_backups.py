@@ -6,9 +6,9 @@ import pytest
 from harness.fake_context import target_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.steps import Done, Poll, Step
 from stoker.resources.openstack.cinder.volume import Volume
-from stoker.resources.steps import Done, Poll, Step
 
 Json = typing.Any
 VOLUME = Volume()

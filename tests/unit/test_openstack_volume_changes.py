@@ -7,8 +7,8 @@ import pytest
 from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.adapter import Adapter
 from stoker.resources.contract.context import StepContext
+from stoker.resources.contract.errors import PermanentError
 from stoker.resources.contract.views import ResourceView, StackFacts
-from stoker.resources.errors import PermanentError
 from stoker.resources.openstack.cinder.volume_changes import VolumeChange, VolumeChanges
 
 Json = typing.Any

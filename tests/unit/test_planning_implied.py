@@ -19,11 +19,11 @@ from stoker.engine.planning.nested_contents import NestedContents
 from stoker.engine.planning.plan import Plan, TraversalScope, plan_create, plan_delete
 from stoker.engine.planning.requests import Goal
 from stoker.engine.planning.update import RegisteredTypeFacts, UpdatePlanner
+from stoker.resources.contract.implied import ImpliedDependency
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import ANY_NAME, Attribute, Property
 from stoker.resources.heat.resource_group import ResourceGroup
-from stoker.resources.implied import ImpliedDependency
-from stoker.resources.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
-from stoker.resources.schema import ANY_NAME, Attribute, Property
 from stoker.sealing.sealer import Sealer
 from stoker.template.budget import Budget
 from stoker.template.compile import Identity, Limits

@@ -4,7 +4,7 @@ import typing
 
 import pytest
 from stoker.engine.planning.property_changes import MOST_SHOWN, GivenProperties, property_changes
-from stoker.resources.schema import ANY_NAME, Property
+from stoker.resources.contract.schema import ANY_NAME, Property
 from stoker.sealing.stored import MASK
 from stoker.template.residual import mapping, node, sealed
 

@@ -31,8 +31,8 @@ from stoker.engine.planning.plan import (
 )
 from stoker.engine.planning.requests import AdoptedResource
 from stoker.engine.planning.update import StillToBeAdopted, UpdatePlanner
+from stoker.resources.contract.plugin import ADOPTED_ID
 from stoker.resources.nested.base import ADOPTED
-from stoker.resources.plugin import ADOPTED_ID
 from stoker.resources.registry import ResourceRegistry
 from stoker.template.language import CompiledTemplate, Reference, ResourceDefinition, ResourceSettings
 from stoker.template.residual import sealed

@@ -9,13 +9,18 @@ from harness.fake_context import START, FakeContext, after, run, target_of
 from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.adapter import Adapter
 from stoker.resources.contract.cloud import RemoteCloud
+from stoker.resources.contract.errors import (
+    PermanentError,
+    PropertyError,
+    ReplaceNeeded,
+    RetryableError,
+)
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.contract.views import ResourceView
-from stoker.resources.errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.heat.remote_stack import ASKED, SNAPSHOT, RemoteStack, stack_name
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.service import LATE_CALL
-from stoker.resources.steps import Done, Poll
 
 Json = typing.Any
 TYPE = RemoteStack()

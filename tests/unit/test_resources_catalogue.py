@@ -7,10 +7,10 @@ import types
 import pytest
 from harness.resource_types import types_of
 from stoker.resources import heat_types
-from stoker.resources.errors import AbsentType, UnknownType
-from stoker.resources.plugin import ResourceType
+from stoker.resources.contract.errors import AbsentType, UnknownType
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import SupportStatus
 from stoker.resources.registry import ResourceRegistry
-from stoker.resources.schema import SupportStatus
 
 RESOURCE_TYPES = types_of("heat")
 

@@ -13,15 +13,15 @@ from harness import plugins
 from harness.fake_context import FakeContext, after, target_of
 from stoker import resources
 from stoker.resources.contract.children import ChildState
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.properties import resolve_properties, validate_properties
+from stoker.resources.contract.schema import ANY_NAME, Property
 from stoker.resources.contract.software import ConfigSpec, DeploymentSpec
+from stoker.resources.contract.steps import Done, Park, Poll
 from stoker.resources.contract.views import ReferencedResource, ResourceView, Sibling, StackFacts
-from stoker.resources.errors import PermanentError
-from stoker.resources.plugin import ResourceType
-from stoker.resources.properties import resolve_properties, validate_properties
 from stoker.resources.registry import ResourceRegistry
 from stoker.resources.rendering import resource_type_schema, resource_type_template
-from stoker.resources.schema import ANY_NAME, Property
-from stoker.resources.steps import Done, Park, Poll
 from stoker.template.compile import Identity, Limits, Source, compile_template
 
 INSTALLED = ResourceRegistry.installed()

@@ -5,12 +5,12 @@ import itertools
 import pytest
 from harness.fake_context import FakeContext, after, target_of
 from stoker.resources.contract.children import ChildGoal, GroupMember, in_order
+from stoker.resources.contract.steps import Done, Park, Poll
 from stoker.resources.heat.resource_group import ResourceGroup
 from stoker.resources.heat.scaling_policy import Bounds, new_size
 from stoker.resources.nested.groups import Batch, batches
 from stoker.resources.nested.members import next_members, values_of
 from stoker.resources.nested.parameterize import parameterize, restore_values
-from stoker.resources.steps import Done, Park, Poll
 
 SIZES = range(7)
 

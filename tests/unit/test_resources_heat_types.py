@@ -5,15 +5,20 @@ from collections import Counter
 
 import pytest
 from harness.fake_context import START, FakeContext, after, run, target_of
-from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.properties import (
+    changed,
+    replacement_needed,
+    resolve_properties,
+    validate_properties,
+)
+from stoker.resources.contract.schema import has_attribute
+from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.heat.delay import Delay
 from stoker.resources.heat.none import NoneResource
 from stoker.resources.heat.random_string import RandomString
 from stoker.resources.heat.test_resource import TestResource
 from stoker.resources.heat.value import Value
-from stoker.resources.properties import changed, replacement_needed, resolve_properties, validate_properties
-from stoker.resources.schema import has_attribute
-from stoker.resources.steps import Done, Poll
 
 
 @pytest.fixture

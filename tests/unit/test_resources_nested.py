@@ -3,13 +3,13 @@
 import pytest
 from harness.fake_context import FakeContext, after, target_of
 from stoker.resources.contract.children import ChildFailure, ChildState
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.plugin import NOT_KNOWN
+from stoker.resources.contract.steps import Done, Park
 from stoker.resources.heat.stack import REMOTE_STACK, StackResource
 from stoker.resources.nested.base import failure_of
 from stoker.resources.nested.provider import ProviderTemplate
-from stoker.resources.plugin import NOT_KNOWN
 from stoker.resources.registry import ResourceRegistry
-from stoker.resources.steps import Done, Park
 
 TEMPLATE = "heat_template_version: 2018-08-31"
 

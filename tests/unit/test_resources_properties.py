@@ -1,8 +1,8 @@
 """Values under a properties schema: what is taken, what is refused, and with which words."""
 
 import pytest
-from stoker.resources.errors import PropertyError
-from stoker.resources.properties import (
+from stoker.resources.contract.errors import PropertyError
+from stoker.resources.contract.properties import (
     changed,
     immutable_changed,
     replacement_needed,
@@ -10,7 +10,7 @@ from stoker.resources.properties import (
     resolve_stored,
     validate_properties,
 )
-from stoker.resources.schema import ANY_NAME, Property, SupportStatus, has_attribute
+from stoker.resources.contract.schema import ANY_NAME, Property, SupportStatus, has_attribute
 from stoker.template.constraints import AllowedValues, Length, Range
 
 LATER = {"$fn": "get_attr", "args": ["other", "value"]}

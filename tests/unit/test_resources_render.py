@@ -2,11 +2,11 @@
 
 import json
 
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import Attribute, Property, SupportStatus
 from stoker.resources.heat.none import NoneResource
 from stoker.resources.heat.random_string import RandomString
-from stoker.resources.plugin import ResourceType
 from stoker.resources.rendering import resource_type_schema, resource_type_template
-from stoker.resources.schema import Attribute, Property, SupportStatus
 from stoker.template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
 
 SHOW = {"description": "All fields, as the service's API returns them.", "type": "map"}

@@ -5,7 +5,7 @@ import time
 import pytest
 from harness.fake_context import FakeContext, after, run, target_of
 from harness.plugins import Blocking, Cooperative, External, Flaky
-from stoker.resources.errors import Cancelled, RetryableError
+from stoker.resources.contract.errors import Cancelled, RetryableError
 
 
 @pytest.fixture

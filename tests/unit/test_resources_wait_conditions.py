@@ -4,8 +4,10 @@ import json
 
 import pytest
 from harness.fake_context import STACK, START, FakeContext, after, run, target_of
+from stoker.resources.contract.errors import NotSupported, PermanentError, PropertyError, SignalError
+from stoker.resources.contract.properties import validate_properties
+from stoker.resources.contract.steps import Done, Park
 from stoker.resources.contract.views import ReferencedResource, Sibling
-from stoker.resources.errors import NotSupported, PermanentError, PropertyError, SignalError
 from stoker.resources.heat.random_string import RandomString
 from stoker.resources.heat.wait_conditions import AwsWaitCondition, WaitCondition
 from stoker.resources.heat.wait_handles import (
@@ -13,8 +15,6 @@ from stoker.resources.heat.wait_handles import (
     UpdateWaitConditionHandle,
     WaitConditionHandle,
 )
-from stoker.resources.properties import validate_properties
-from stoker.resources.steps import Done, Park
 
 AWS_SIGNAL = {"UniqueId": "a", "Status": "SUCCESS", "Reason": "up", "Data": {"n": 1}}
 

@@ -8,9 +8,9 @@ from harness.fake_context import run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError, PropertyError
-from stoker.resources.properties import resolve_properties
-from stoker.resources.steps import Poll
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.properties import resolve_properties
+from stoker.resources.contract.steps import Poll
 
 RESOURCE_TYPES = types_of("openstack.trove")
 

@@ -7,10 +7,10 @@ from harness.fake_context import run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.steps import Poll
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.plugin import ResourceType
-from stoker.resources.steps import Poll
 
 RESOURCE_TYPES = types_of("openstack.neutron")
 

@@ -8,10 +8,10 @@ from harness.fake_context import run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.properties import resolve_properties
 from stoker.resources.openstack.marks import mark_of
 from stoker.resources.openstack.service import UnreadableAnswer
-from stoker.resources.properties import resolve_properties
 
 RESOURCE_TYPES = types_of("openstack.zun")
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from ....resources.signals import Scaling
-from ....resources.steps import Done, Step
+from ....resources.contract.signals import Scaling
+from ....resources.contract.steps import Done, Step
 from ....resources.update_decision import checkable
 from ..results import StepResult
 from ..target import kept_data, kept_values, live_changes

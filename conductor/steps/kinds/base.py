@@ -12,14 +12,20 @@ from ....db.work.claim import Claim
 from ....engine.named_things import IDS, check_found, with_ids
 from ....engine.planning.plan import TaskDefinition
 from ....resources.contract.context import StepContext
+from ....resources.contract.errors import (
+    PermanentError,
+    ReplaceNeeded,
+    RetryableError,
+    StepError,
+    UnknownType,
+)
+from ....resources.contract.plugin import ADOPTED_ID, ResourceType
+from ....resources.contract.properties import names_things
+from ....resources.contract.schema import ANY_NAME
+from ....resources.contract.steps import Park, Poll, Step
 from ....resources.contract.views import ResourceView
-from ....resources.errors import PermanentError, ReplaceNeeded, RetryableError, StepError, UnknownType
 from ....resources.imported import IMPORTED
-from ....resources.plugin import ADOPTED_ID, ResourceType
-from ....resources.properties import names_things
 from ....resources.registry import ResourceRegistry
-from ....resources.schema import ANY_NAME
-from ....resources.steps import Park, Poll, Step
 from ....shapes import Json, JsonMap
 from ....template.residual import evaluate, holds_secret, partial
 from ..outcomes import Outcomes

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ....resources.steps import Done, Step
+from ....resources.contract.steps import Done, Step
 from ....shapes import JsonMap
 from ..results import StepResult
 from ..target import never_made

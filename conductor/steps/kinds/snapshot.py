@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ....db.states import Status
-from ....resources.steps import Done, Step
+from ....resources.contract.steps import Done, Step
 from ....shapes import Json
 from ..results import StepResult
 from ..target import kept_data

@@ -7,11 +7,11 @@ from dataclasses import replace
 from ....db.states import Status
 from ....engine.named_things import check_found, same_thing
 from ....engine.planning.plan import TaskDefinition, same_goal
+from ....resources.contract.errors import PermanentError, ReplaceNeeded
+from ....resources.contract.plugin import ResourceType
+from ....resources.contract.properties import changed, respelled
+from ....resources.contract.steps import Done, Poll, Step
 from ....resources.contract.views import ResourceView
-from ....resources.errors import PermanentError, ReplaceNeeded
-from ....resources.plugin import ResourceType
-from ....resources.properties import changed, respelled
-from ....resources.steps import Done, Poll, Step
 from ....resources.update_decision import (
     RESTRICTED,
     UpdateDecision,

@@ -14,7 +14,7 @@ from ....engine.context import Compiled, EngineContext
 from ....engine.planning.requests import Goal
 from ....resources.contract.children import ChildGoal
 from ....resources.contract.context import StepContext
-from ....resources.errors import StepError, UnknownType
+from ....resources.contract.errors import StepError, UnknownType
 from ....sealing.sealer import BoundSealer
 from ....sealing.stored import SealedRowLookup
 from ....template.compile import Identity

@@ -1,11 +1,11 @@
 """The definitions of servers that launch configurations, and groups of them, keep in their data."""
 
 from ....resources.contract.context import StepContext
+from ....resources.contract.errors import StepError
+from ....resources.contract.plugin import ResourceType
 from ....resources.contract.views import ResourceView
-from ....resources.errors import StepError
 from ....resources.openstack.nova.launch_configuration import LAUNCH, LaunchConfiguration
 from ....resources.openstack.nova.launched_groups import LaunchedGroup
-from ....resources.plugin import ResourceType
 from ....shapes import JsonMap
 from ..heat.rows import Refused
 

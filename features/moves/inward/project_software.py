@@ -9,9 +9,9 @@ of a type that makes such things.
 from collections.abc import Collection, Iterable, Iterator
 
 from ....db.rows import Resource
+from ....resources.contract.plugin import ResourceType
 from ....resources.heat.software_configs import ConfigType
 from ....resources.heat.software_deployments import SoftwareDeployment
-from ....resources.plugin import ResourceType
 from ....template.residual import holds_secret
 from ..heat.rows import HeatConfig, HeatDeployment, HeatResource
 from ..mapping.software import Secret, SoftwareOwner

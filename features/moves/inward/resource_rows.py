@@ -12,11 +12,11 @@ from ....db.ids import ResourceId, StackId
 from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.planning.plan import TaskDefinition
+from ....resources.contract.errors import PropertyError
+from ....resources.contract.plugin import ResourceType
+from ....resources.contract.properties import resolve_properties, resolve_stored
 from ....resources.contract.views import ResourceView, StackFacts
-from ....resources.errors import PropertyError
 from ....resources.openstack.nova.launch_schema import LAUNCH_CONFIGURATION
-from ....resources.plugin import ResourceType
-from ....resources.properties import resolve_properties, resolve_stored
 from ....sealing.stored import RowLookup, SealedRowLookup, in_clear
 from ....shapes import Json, JsonMap
 from ....template.errors import TemplateError

@@ -7,10 +7,10 @@ from ....conductor.steps.secrets import Secrets
 from ....db.ids import ResourceId
 from ....db.rows import Resource, Stack
 from ....engine.context import Compiled, EngineContext
+from ....resources.contract.errors import UnknownType
+from ....resources.contract.plugin import ResourceType
 from ....resources.contract.views import ResourceView, StackFacts
-from ....resources.errors import UnknownType
 from ....resources.nested.base import NestedType
-from ....resources.plugin import ResourceType
 from ....shapes import JsonMap
 from ....template.language import CompiledTemplate, ResourceDefinition
 from ..heat.rows import STACK_TYPE, HeatResource, HeatStack, Refused

@@ -11,8 +11,8 @@ from ....db.imported_keys import ImportedKey
 from ....db.rows import Event, FailureCause, Resource, Stack
 from ....db.states import Status
 from ....engine.context import Compiled, EngineContext
+from ....resources.contract.plugin import ResourceType
 from ....resources.nested.base import NestedType
-from ....resources.plugin import ResourceType
 from ....ring.hashring import shard_of
 from ....sealing.sealer import BoundSealer
 from ....shapes import Json

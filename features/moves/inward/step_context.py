@@ -14,8 +14,8 @@ from ....engine.children import inputs_of_child
 from ....engine.context import Compiled, EngineContext
 from ....resources.contract.children import ChildInputs, ChildState, GroupMember, in_order
 from ....resources.contract.context import StepContext
+from ....resources.contract.errors import PermanentError
 from ....resources.contract.views import ReferencedResource, Sibling
-from ....resources.errors import PermanentError
 from ....shapes import JsonMap
 from .built import BuiltStack
 

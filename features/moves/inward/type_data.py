@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....engine.signal_urls import SignalAddresses
+from ....resources.contract.plugin import ResourceType
 from ....resources.contract.views import ResourceView
 from ....resources.guests import COLLECT_CONFIG
 from ....resources.heat.received import received
 from ....resources.heat.wait_handles import ATTRIBUTES, REFERENCE
 from ....resources.imported import EXECUTIONS_BEFORE, IMPORTED, IMPORTED_PORTS
-from ....resources.plugin import ResourceType
 from ....shapes import Json, JsonMap
 from ..heat.rows import HeatResource
 from ..heat.type_names import (

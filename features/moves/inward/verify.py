@@ -8,8 +8,13 @@ from ....db.states import Status
 from ....engine.context import Compiled, EngineContext
 from ....engine.planning.plan import TaskDefinition
 from ....engine.planning.requests import Goal
-from ....resources.errors import PropertyError, UnknownType
-from ....resources.properties import changed, replacement_needed, resolve_properties, resolve_stored
+from ....resources.contract.errors import PropertyError, UnknownType
+from ....resources.contract.properties import (
+    changed,
+    replacement_needed,
+    resolve_properties,
+    resolve_stored,
+)
 from ....resources.registry import ResourceRegistry
 from ....sealing.sealer import BoundSealer
 from ....sealing.stored import RowLookup, StoredLookup

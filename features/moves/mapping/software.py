@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from ....db.ids import ConfigId, DeploymentId
 from ....db.rows import Resource
 from ....db.software import StoredConfig, StoredDeployment
+from ....resources.contract.plugin import ResourceType
 from ....resources.heat.software_configs import ConfigType
 from ....resources.heat.software_deployments import SoftwareDeployment
-from ....resources.plugin import ResourceType
 from ....sealing import software
 from ....sealing.sealer import BoundSealer
 from ....shapes import Json

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from ....db.rows import Resource, Stack
 from ....db.states import Status
-from ....resources.errors import UnknownType
+from ....resources.contract.errors import UnknownType
 from ....resources.registry import ResourceRegistry
 from ....template.language import is_template_name
 from ..heat.rows import STACK_TYPE, HeatStack, HeatTree

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import sqlalchemy as sa
 
-from ....resources.errors import UnknownType
+from ....resources.contract.errors import UnknownType
 from ....resources.registry import ResourceRegistry
 from ....shapes import Json, JsonMap
 from ..heat import tables

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ....db.ids import ResourceId
 from ....db.rows import Resource, Stack
-from ....resources.errors import UnknownType
+from ....resources.contract.errors import UnknownType
 from ....resources.nested.groups import GroupResource
 from ....resources.registry import ResourceRegistry
 from ....sealing.stored import Unseal, in_clear, metadata_in_clear

@@ -3,9 +3,9 @@
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.errors import RetryableError
+from ...contract.schema import Property, SupportStatus
 from ...contract.views import ResourceView
-from ...errors import RetryableError
-from ...schema import Property, SupportStatus
 from ..compared import ComparedType
 from ..service import Service
 from ..statuses import StatusMeaning

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.errors import PropertyError
+from ...contract.schema import Attribute, Property, SupportStatus
 from ...contract.views import ResourceView
-from ...errors import PropertyError
-from ...schema import Attribute, Property, SupportStatus
 from ..declared import REMOTE
 from ..service import objects_of
 from .base import KeyManagerType

@@ -5,9 +5,9 @@ import binascii
 
 from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Range
+from ...contract.errors import PropertyError
+from ...contract.schema import Attribute, Property, SupportStatus
 from ...contract.views import ResourceView
-from ...errors import PropertyError
-from ...schema import Attribute, Property, SupportStatus
 from .base import EXPIRATION, OLD, KeyManagerType
 
 BINARY = "application/octet-stream"

@@ -1,8 +1,8 @@
 """The common part of the types of reservations."""
 
 from ....shapes import JsonMap
+from ...contract.schema import SupportStatus
 from ...contract.views import ResourceView
-from ...schema import SupportStatus
 from ..compared import ComparedType
 
 

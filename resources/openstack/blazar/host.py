@@ -1,8 +1,8 @@
 """OS::Blazar::Host: a host whose time can be reserved."""
 
 from ....shapes import Json, JsonMap
+from ...contract.schema import Attribute, Property
 from ...contract.views import ResourceView
-from ...schema import Attribute, Property
 from .base import BlazarType
 
 NAME = "hypervisor_hostname"

@@ -2,7 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...errors import PermanentError, RetryableError
+from ...contract.errors import PermanentError, RetryableError
 from ..service import Conflict, RemoteNotFound, Service, in_use, service_of
 
 ATTACHING = ("reserved", "attaching")

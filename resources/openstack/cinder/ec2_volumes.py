@@ -2,8 +2,8 @@
 
 from ....shapes import JsonMap
 from ....template.constraints import AllowedPattern, Custom, Range
-from ...errors import PropertyError
-from ...schema import Property, SupportStatus
+from ...contract.errors import PropertyError
+from ...contract.schema import Property, SupportStatus
 from ..translated import TranslatedType, pairs, tags, unless_empty
 from .volume import Volume
 from .volume_attachment import VolumeAttachment

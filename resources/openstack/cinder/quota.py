@@ -1,8 +1,8 @@
 """OS::Cinder::Quota: how many volumes, snapshots and backups a project may have."""
 
 from ....shapes import JsonMap
-from ...errors import PermanentError
-from ...schema import SupportStatus
+from ...contract.errors import PermanentError
+from ...contract.schema import SupportStatus
 from ..quotas import QuotaType, limits
 from ..service import Service
 

@@ -4,9 +4,9 @@ import json
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError, PropertyError, RetryableError
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView
-from ...errors import PermanentError, PropertyError, RetryableError
-from ...steps import Done, Poll, Step
 from ..bodies import NamedRemote
 from ..declared import MORE, REMOTE, DeclaredType
 from ..marks import MARK_NAME, MetadataMark

@@ -3,10 +3,10 @@
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError
+from ...contract.schema import Property
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView
-from ...errors import PermanentError
-from ...schema import Property
-from ...steps import Done, Poll, Step
 from ..attached import CLAIMED, AttachedType, Link
 from ..names import resolve
 from ..polling import FIRST_PAUSE, Poller, pause

@@ -2,10 +2,10 @@
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError
+from ...contract.plugin import ResourceType
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView
-from ...errors import PermanentError
-from ...plugin import ResourceType
-from ...steps import Done, Poll, Step
 from ..marks import mark_of
 from ..names import resolve
 from ..polling import FIRST_PAUSE, pause

@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError
 from ...contract.views import ResourceView
-from ...errors import PermanentError
 from ..names import resolve
 from ..service import service_of
 from .attachments import detach, ensure_attached, find_attachment, get_volume, has_server, is_attached

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.errors import PropertyError
+from ...contract.schema import Attribute, Property, SupportStatus
 from ...contract.views import ResourceView
-from ...errors import PropertyError
-from ...schema import Attribute, Property, SupportStatus
 from ..declared import DeclaredType
 from ..marks import FieldMark
 from ..names import resolve

@@ -6,11 +6,11 @@ from collections.abc import Collection
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, AllowedValues, Range
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError, PropertyError
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView
-from ...errors import PermanentError, PropertyError
 from ...heat.none import NoneResource
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Done, Poll, Step
 from ..bodies import texts
 from ..declared import REMOTE, DeclaredType
 from ..marks import MARK_NAME, chosen_id, mark_of

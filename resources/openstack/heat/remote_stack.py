@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
+from ...contract.plugin import ResourceType
+from ...contract.schema import SupportStatus
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView
-from ...errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
 from ...heat.stack import ATTRIBUTES, PROPERTIES, REMOTE_STACK
-from ...plugin import ResourceType
-from ...schema import SupportStatus
-from ...steps import Done, Poll, Step
 from ..declared import REMOTE
 from ..marks import TagMark, mark_of, marked
 from ..polling import FIRST_PAUSE, STEADY_PAUSE, pause

@@ -5,10 +5,10 @@ import typing
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.plugin import ResourceType
+from ...contract.schema import Property
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView
-from ...plugin import ResourceType
-from ...schema import Property
-from ...steps import Done, Poll, Step
 from ..names import NameNotFound, resolve
 from ..service import RemoteNotFound, Service, service_of
 from .base import since

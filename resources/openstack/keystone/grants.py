@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
-from ...errors import PropertyError
-from ...schema import Property
+from ...contract.errors import PropertyError
+from ...contract.schema import Property
 from ..names import resolve
 from ..service import RemoteNotFound, Service
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from ....shapes import JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.schema import Attribute, Property
 from ...contract.views import ResourceView
-from ...schema import Attribute, Property
 from ..bodies import NamedRemote
 from ..names import resolve
 from ..service import RemoteNotFound

@@ -2,9 +2,9 @@
 
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError
+from ...contract.schema import Attribute, Property
 from ...contract.views import ResourceView
-from ...errors import PermanentError
-from ...schema import Attribute, Property
 from ..bodies import NamedRemote
 from ..service import RemoteNotFound, service_of
 from .base import DESCRIPTION, DOMAIN, ENABLED, NAME, SHOW, NamedType, since

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError, RetryableError
+from ...contract.schema import SupportStatus
+from ...contract.steps import Step
 from ...contract.views import ResourceView
-from ...errors import PermanentError, RetryableError
-from ...schema import SupportStatus
-from ...steps import Step
 from ..declared import DeclaredType
 
 BUSY = re.compile(r"still in use|assigned to share network|dependent|status must be one of", re.IGNORECASE)

@@ -3,8 +3,8 @@
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
 from ...contract.context import StepContext
+from ...contract.schema import Attribute, Property
 from ...contract.views import ResourceView
-from ...schema import Attribute, Property
 from ..service import RemoteMap
 from .base import DescribedManilaType
 

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
 from ...contract.context import StepContext
+from ...contract.schema import Attribute, Property
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView
-from ...schema import Attribute, Property
-from ...steps import Done, Poll, Step
 from ..bodies import NamedRemote, texts
 from ..declared import REMOTE
 from ..marks import MARK_NAME, MetadataMark

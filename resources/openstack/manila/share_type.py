@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.schema import Attribute, Property, SupportStatus
 from ...contract.views import ResourceView
-from ...schema import Attribute, Property, SupportStatus
 from ..bodies import texts
 from ..marks import FieldMark
 from ..names import quoted

@@ -3,10 +3,10 @@
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.errors import PropertyError
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Done, Step
 from ...contract.views import ResourceView
-from ...errors import PropertyError
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Done, Step
 from ..bodies import without_nulls
 from ..compared import ComparedType
 from ..names import is_id

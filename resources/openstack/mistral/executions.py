@@ -5,7 +5,7 @@ import typing
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
-from ...errors import PermanentError
+from ...contract.errors import PermanentError
 from ..names import quoted
 from ..service import RemoteNotFound, Service, UnreadableAnswer, object_of, service_of
 from ..statuses import StatusMeaning

@@ -4,12 +4,12 @@ import dataclasses
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PropertyError, SignalError
+from ...contract.schema import SupportStatus
+from ...contract.signals import Signal
+from ...contract.steps import Step
 from ...contract.views import ResourceView
-from ...errors import PropertyError, SignalError
 from ...imported import EXECUTIONS_BEFORE
-from ...schema import SupportStatus
-from ...signals import Signal
-from ...steps import Step
 from ..declared import REMOTE, DeclaredType
 from ..marks import TagMark, chosen_id, mark_of
 from ..service import Service, first_of

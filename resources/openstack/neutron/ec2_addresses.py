@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError, PropertyError
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Step
 from ...contract.views import ResourceView
-from ...errors import PermanentError, PropertyError
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Step
 from ..attached import Link
 from ..declared import REMOTE
 from ..names import is_id

@@ -1,8 +1,8 @@
 """AWS::EC2::SecurityGroup: a security group under the names of CloudFormation."""
 
 from ....shapes import Json, JsonMap
-from ...errors import PropertyError
-from ...schema import Property, SupportStatus
+from ...contract.errors import PropertyError
+from ...contract.schema import Property, SupportStatus
 from ..translated import TranslatedType
 from .security_group import SecurityGroup
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError
+from ...contract.implied import ImpliedDependency
+from ...contract.schema import Property, SupportStatus
+from ...contract.steps import Done, Step
 from ...contract.views import ResourceView
-from ...errors import PermanentError
-from ...implied import ImpliedDependency
-from ...schema import Property, SupportStatus
-from ...steps import Done, Step
 from ..attached import AttachedType, Link, claimed_link
 from ..declared import REMOTE
 from ..names import resolve

@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.errors import PropertyError
+from ...contract.implied import ImpliedDependency
+from ...contract.schema import Attribute, Property
+from ...contract.steps import Step
 from ...contract.views import ResourceView
-from ...errors import PropertyError
-from ...implied import ImpliedDependency
-from ...schema import Attribute, Property
-from ...steps import Step
 from ..attached import AttachedType, Link, claimed_link
 from ..bodies import NamedRemote, live_fields
 from ..declared import REMOTE

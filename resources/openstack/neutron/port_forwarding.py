@@ -2,9 +2,9 @@
 
 from ....template.constraints import AllowedValues, Custom, Range
 from ...contract.context import StepContext
+from ...contract.implied import ImpliedDependency
+from ...contract.schema import Property, SupportStatus
 from ...contract.views import ResourceView
-from ...implied import ImpliedDependency
-from ...schema import Property, SupportStatus
 from ..bodies import NamedRemote
 from ..compared import ComparedType
 from ..names import Kind, find, is_id

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.errors import PropertyError
+from ...contract.implied import ImpliedDependency
+from ...contract.schema import Attribute, Property
 from ...contract.views import ResourceView
-from ...errors import PropertyError
-from ...implied import ImpliedDependency
-from ...schema import Attribute, Property
 from ..attached import AttachedType, Link
 from ..names import resolve
 from .base import BUILT, NeutronType

@@ -2,8 +2,8 @@
 
 from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
-from ...errors import PropertyError
-from ...schema import Property, SupportStatus
+from ...contract.errors import PropertyError
+from ...contract.schema import Property, SupportStatus
 from ..bodies import NamedRemote
 from .base import DescribedType
 from .schema import NAME, SHOWN

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract.context import StepContext
+from ...contract.implied import ImpliedDependency
+from ...contract.plugin import ResourceType
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Done, Step
 from ...contract.views import ResourceView
-from ...implied import ImpliedDependency
-from ...plugin import ResourceType
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Done, Step
 from ..attached import Link
 from ..declared import REMOTE
 from ..marks import PREFIX, mark_of

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError
 from ...contract.views import ResourceView
-from ...errors import PermanentError
 from ..bodies import without_nulls
 from ..names import KINDS, NameNotFound, quoted, resolve
 from ..service import object_of

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError, RetryableError
 from ...contract.views import ResourceView
-from ...errors import PermanentError, RetryableError
 from ...imported import IMPORTED_PORTS
 from ..bodies import without_nulls
 from ..marks import mark_of

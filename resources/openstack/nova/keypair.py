@@ -7,10 +7,10 @@ import typing
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Length
 from ...contract.context import StepContext
+from ...contract.plugin import ResourceType
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView
-from ...plugin import ResourceType
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Done, Poll, Step
 from ..declared import REMOTE, WAS_FREE
 from ..names import quoted, resolve
 from ..service import Conflict, RemoteNotFound, Service, service_of

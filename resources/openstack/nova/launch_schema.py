@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from ....shapes import JsonMap
 from ....template.constraints import Custom
-from ...errors import PropertyError
-from ...schema import Property, SupportStatus
+from ...contract.errors import PropertyError
+from ...contract.schema import Property, SupportStatus
 from ..translated import pairs
 
 INSTANCE = "AWS::EC2::Instance"

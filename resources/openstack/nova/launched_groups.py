@@ -11,13 +11,13 @@ from ....template.language import ResourceDefinition
 from ....template.residual import ARGS, FN, is_deferred, is_node
 from ...contract.children import ChildGoal
 from ...contract.context import StepContext
+from ...contract.errors import PropertyError
+from ...contract.schema import Attribute, Property
+from ...contract.steps import Step
 from ...contract.views import ResourceView, physical_name
-from ...errors import PropertyError
 from ...heat.autoscaling_group import RollingPolicy, ScalingGroup, SizedGroup, SizeRules, check_sizes
 from ...heat.scaling_policy import Bounds
 from ...nested.members import Definition, group_goal
-from ...schema import Attribute, Property
-from ...steps import Step
 from ..translated import pairs
 from .launch_configuration import LAUNCH, instance, launch_of, properties_of_server
 from .launch_schema import LAUNCH_CONFIGURATION, OLD, SERVER

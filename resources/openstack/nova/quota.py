@@ -1,6 +1,6 @@
 """OS::Nova::Quota: how many servers and so on a project may have."""
 
-from ...schema import SupportStatus
+from ...contract.schema import SupportStatus
 from ..quotas import QuotaType, limits
 
 

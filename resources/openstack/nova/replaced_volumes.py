@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from ....shapes import JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError, ReplaceNeeded
+from ...contract.steps import Poll
 from ...contract.views import ResourceView
-from ...errors import PermanentError, ReplaceNeeded
-from ...steps import Poll
 from ..cinder.attachments import detach, ensure_attached
 from ..marks import TagMark, mark_of, marked
 from ..names import NameNotFound, resolve

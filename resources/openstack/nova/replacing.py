@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from ....shapes import JsonMap
 from ...contract.context import StepContext
+from ...contract.steps import Poll
 from ...contract.views import ReplacementView, ResourceView
-from ...steps import Poll
 from ..marks import TagMark, mark_of, marked
 from ..service import RemoteNotFound
 from .compute import DELETING, SERVER_STATUS, TASK_STATE, ServerCalls

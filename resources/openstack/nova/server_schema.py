@@ -6,10 +6,10 @@ from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
 from ....template.language import ResourceDefinition
 from ....template.residual import is_node
-from ...errors import PropertyError
+from ...contract.errors import PropertyError
+from ...contract.implied import ImpliedDependency
+from ...contract.schema import WITHOUT_EFFECT, Attribute, Property, SupportStatus
 from ...guests import COLLECT_CONFIG, TRANSPORT, check_transport
-from ...implied import ImpliedDependency
-from ...schema import WITHOUT_EFFECT, Attribute, Property, SupportStatus
 from ..neutron.schema import EXTRA_PROPERTIES
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")

@@ -2,8 +2,8 @@
 
 from ....shapes import JsonMap
 from ....template.constraints import Custom, Range
-from ...errors import PropertyError
-from ...schema import Attribute, Property, SupportStatus
+from ...contract.errors import PropertyError
+from ...contract.schema import Attribute, Property, SupportStatus
 from ..bodies import NamedRemote
 from .base import BalancerPart
 from .schema import (

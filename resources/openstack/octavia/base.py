@@ -14,9 +14,9 @@ from contextlib import contextmanager
 
 from ....shapes import Json, JsonMap
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError, RetryableError
+from ...contract.steps import Poll, Step
 from ...contract.views import ResourceView
-from ...errors import PermanentError, RetryableError
-from ...steps import Poll, Step
 from ..declared import DeclaredType
 from ..marks import TagMark
 from ..polling import STEADY_PAUSE, pause

@@ -7,10 +7,10 @@ from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
 from ...contract.children import ChildGoal
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError, PropertyError
+from ...contract.schema import Attribute, Property
 from ...contract.views import ResourceView
-from ...errors import PermanentError, PropertyError
 from ...nested.base import NestedType
-from ...schema import Attribute, Property
 from ..service import service_of
 
 TARGET = re.compile(r"(?P<type>HTTPS?|TCP|SSL):(?P<port>\d{1,5})(?P<path>/.*)?")

@@ -2,7 +2,7 @@
 
 from ....shapes import JsonMap
 from ....template.constraints import Custom
-from ...schema import Attribute, Property, SupportStatus
+from ...contract.schema import Attribute, Property, SupportStatus
 from ..bodies import NamedRemote
 from ..compared import ComparedType
 from .base import OctaviaType

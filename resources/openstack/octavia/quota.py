@@ -1,6 +1,6 @@
 """OS::Octavia::Quota: how many parts of load balancers a project may have."""
 
-from ...schema import SupportStatus
+from ...contract.schema import SupportStatus
 from ..quotas import QuotaType, limits
 
 

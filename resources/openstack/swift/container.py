@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError
+from ...contract.plugin import ResourceType
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView, physical_name
-from ...errors import PermanentError
-from ...plugin import ResourceType
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Done, Poll, Step
 from ..declared import REMOTE
 from ..marks import mark_of
 from ..names import quoted

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from ....shapes import Json, JsonMap
 from ....template.constraints import Range
 from ...contract.context import StepContext
+from ...contract.errors import PermanentError
+from ...contract.plugin import ResourceType
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView, physical_name
-from ...errors import PermanentError
-from ...plugin import ResourceType
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Done, Poll, Step
 from ..names import quoted
 from ..polling import pause
 from ..service import Conflict, RemoteNotFound, Service, service_of

@@ -3,9 +3,9 @@
 from ....shapes import Json, JsonMap
 from ....template.constraints import Length, Range
 from ...contract.context import StepContext
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Done, Poll, Step
 from ...contract.views import ResourceView
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Done, Poll, Step
 from ..declared import DELETING, REMOTE
 from ..names import resolve
 from ..polling import STEADY_PAUSE, pause

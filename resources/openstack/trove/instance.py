@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, Length, Range
 from ...contract.context import StepContext
+from ...contract.errors import PropertyError
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Poll, Step
 from ...contract.views import ResourceView
-from ...errors import PropertyError
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Poll, Step
 from ..bodies import without_nulls
 from ..declared import REMOTE
 from ..names import quoted, resolve

@@ -7,10 +7,10 @@ import uuid
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Length
 from ...contract.context import StepContext
+from ...contract.plugin import ResourceType
+from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract.steps import Done, Step
 from ...contract.views import ResourceView, physical_name
-from ...plugin import ResourceType
-from ...schema import Attribute, Property, SupportStatus
-from ...steps import Done, Step
 from ..marks import MARK_NAME, mark_of
 from ..names import quoted
 from ..service import Conflict, Service, service_of

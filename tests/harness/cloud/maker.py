@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from harness.cloud.project import Project
 from harness.step_driver import Context, Driven
-from stoker.resources.plugin import ResourceType
+from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 
 Json = typing.Any

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..shapes import JsonMap
+from ...shapes import JsonMap
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..shapes import Json
-from ..template.constraints import Constraint, Custom
-from ..template.custom_checks import OF_CLOUD
+from ...shapes import Json
+from ...template.constraints import Constraint, Custom
+from ...template.custom_checks import OF_CLOUD
 
 PropertyType = typing.Literal["string", "integer", "number", "boolean", "map", "list", "any"]
 ANY_NAME = "*"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..shapes import Json, JsonMap
+from ...shapes import Json, JsonMap
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,15 @@ after a crash: ``handle_X`` gets the same `ResourceView.key`, and must not creat
 import typing
 from collections.abc import Mapping, Sequence
 
-from ..shapes import Json, JsonMap
-from ..template.language import ResourceDefinition
-from .contract.context import Collection, StepContext
-from .contract.views import ResourceView
+from ...shapes import Json, JsonMap
+from ...template.language import ResourceDefinition
+from .context import Collection, StepContext
 from .errors import PermanentError, SignalNotSupported
 from .implied import ImpliedDependency
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 from .signals import Signal
 from .steps import Done, Poll, Step
+from .views import ResourceView
 
 NOT_KNOWN: typing.Final = object()
 """The value, or the part of one, that is not known when a template is compiled."""

@@ -9,16 +9,16 @@ import math
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from ..shapes import Json, JsonMap
-from ..template.constraints import Constraint, ConstraintError, Custom
-from ..template.custom_checks import OF_CLOUD
-from ..template.errors import LimitExceeded
-from ..template.residual import FN, is_deferred, is_node, members, plain
-from ..template.scalars import as_text, written
-from ..template.suggestions import nearest
+from ...shapes import Json, JsonMap
+from ...template.constraints import Constraint, ConstraintError, Custom
+from ...template.custom_checks import OF_CLOUD
+from ...template.errors import LimitExceeded
+from ...template.residual import FN, is_deferred, is_node, members, plain
+from ...template.scalars import as_text, written
+from ...template.suggestions import nearest
+from ..units import unit_hint
 from .errors import PropertyError, UnknownProperty, raise_all
 from .schema import ANY_NAME, Property
-from .units import unit_hint
 
 
 def to_string(value: Json) -> str:
