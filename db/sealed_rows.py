@@ -79,6 +79,13 @@ def scan(database: Database, table: sa.Table, *, batch: int) -> Iterator[list[Ro
             return
 
 
+def count(conn: Connection, table: sa.Table) -> int:
+    """Return the number of rows that `scan` yields if nothing changes meanwhile."""
+    return int(
+        conn.execute(sa.select(sa.func.count()).select_from(table).where(_may_hold(table))).scalar_one()
+    )
+
+
 def rewrite(conn: Connection, table: sa.Table, rows: Sequence[Row], change: Callable[[Row], JsonMap]) -> int:
     """Replace the rows' values by those that `change` returns; return how many rows have changed."""
     key = _key(table)

@@ -1,6 +1,7 @@
 """Rotation of keys: sealing stored secrets again with the newest key."""
 
 import collections
+import functools
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ class Rotation:
     :param batch: number of rows in a transaction.
     :param clock: function that returns seconds since the epoch, UTC.
     :param sleep: function that waits a number of seconds.
+    :param progress: called with a table, the number of its rows that are read, and that of all.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class Rotation:
         clock: Callable[[], float],
         sleep: Callable[[float], None],
         batch: int = BATCH,
-        progress: Callable[[str, int], None] = lambda table, rows: None,
+        progress: Callable[[str, int, int], None] = lambda table, done, total: None,
     ) -> None:
         self._progress = progress
         self._database = database
@@ -101,9 +103,10 @@ class Rotation:
         result = RotationRound()
         for table in COLUMNS:
             scanned = 0
+            total = self._database.read(functools.partial(sealed_rows.count, table=table))
             for rows in sealed_rows.scan(self._database, table, batch=self._batch):
                 scanned += len(rows)
-                self._progress(table.name, scanned)
+                self._progress(table.name, scanned, total)
                 places = {row.key: self._places(table, row) for row in rows}
                 for row in rows:
                     self._count(result, table, row, places[row.key])

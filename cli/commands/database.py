@@ -42,7 +42,7 @@ class DbSync(Command):
             database,
             expand=parsed.expand,
             contract=parsed.contract,
-            progress=lambda revision, moved: line.show(f"sync: {revision}: {moved} rows moved"),
+            progress=lambda revision, moved: line.count(f"sync: {revision}", moved, "rows moved"),
         )
         line.clear()
         if revisions.fit_of(database.read(revisions.current)).works:

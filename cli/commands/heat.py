@@ -181,7 +181,7 @@ class ImportHeat(_HeatCommand):
             with open_import(
                 conf_of(self),
                 heat,
-                lambda done, total: line.show(f"import: {done} of {total} root stacks"),
+                lambda done, total: line.count("import", done, "root stacks", total),
             ) as run:
                 return self.run_move(run, options, parsed.report)
         except KeystoneUnavailable as error:
@@ -214,7 +214,7 @@ class ExportHeat(_HeatCommand):
                 conf_of(self),
                 heat,
                 cipher,
-                lambda done, total: line.show(f"export: {done} of {total} root stacks"),
+                lambda done, total: line.count("export", done, "root stacks", total),
             ) as run:
                 return self.run_move(run, options, parsed.report)
         except KeystoneUnavailable as error:

@@ -86,7 +86,8 @@ class DbPurge(Command):
         done = Purged()
         line = ProgressLine(self.app.stderr)
         for _ in purge(session.database, done, before=now - age, events_kept=most, batch=parsed.batch):
-            line.show(f"purge: {done.stacks} stacks, {done.events} events, {done.contents} templates removed")
+            removed = done.stacks + done.events + done.contents
+            line.count("purge", removed, "stacks, events and templates removed")
         line.clear()
         write_lines(
             self.app.stdout,

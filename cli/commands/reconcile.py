@@ -22,6 +22,7 @@ from ..wiring.environment_files import installed_types, with_operator_files
 from ..wiring.parts import make_trusts
 from ..wiring.secrets import make_sealer
 from .base import AdminError
+from .progress import ProgressLine
 from .purge import seconds_of
 from .sessions import Session, session_of
 
@@ -108,9 +109,13 @@ class Reconcile(HarmlessTable, Lister):
             limit=parsed.limit,
         )
         unknown = UnknownThings(_services(session))
-        comparisons = {
-            project: unknown.of_project(project) for project in parsed.project or _projects(session)
-        }
+        comparisons = {}
+        line = ProgressLine(self.app.stderr)
+        projects = parsed.project or list(_projects(session))
+        for done, project in enumerate(projects):
+            line.count("reconcile", done, "projects compared", len(projects))
+            comparisons[project] = unknown.of_project(project)
+        line.clear()
         for project, comparison in comparisons.items():
             write_lines(self.app.stderr, *unread_lines(project, comparison.unread))
         reconciliation = Reconciliation(session.database, choice)

@@ -52,7 +52,7 @@ class SecretsRotate(Command):
             clock=session.database.clock,
             sleep=time.sleep,
             batch=int(parsed.batch),
-            progress=lambda table, rows: self._line.show(f"rotate: {rows} rows of {table} read"),
+            progress=lambda table, done, total: self._line.count(f"rotate {table}", done, "rows read", total),
         )
         if parsed.check:
             found = rotation.count()

@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from stoker.cli.commands.progress import ProgressLine
+from stoker.cli.commands.progress import ProgressLine, progress_text
 from stoker.cli.commands.ring_screen import ring_screen
 from stoker.cli.config import about
 from stoker.cli.programs.manage import COMMANDS, ManageApp
@@ -109,10 +109,51 @@ def test_a_line_of_progress_is_for_terminals_and_not_written_too_often() -> None
     line.clear()
     line.clear()
     assert stream.getvalue() == f"{CLEAR}1 of 3{CLEAR}3 of 3 c\\x1b[2J{CLEAR}"
-    silent = ProgressLine(script)
-    silent.show("1 of 3")
-    silent.clear()
-    assert script.getvalue() == ""
+    logged = ProgressLine(script, lambda: now[0])
+    for text, seconds in (
+        ("1 of 9", 0.0),
+        ("2 of 9", 9.0),
+        ("3 of 9", 11.0),
+        ("4 of 9", 12.0),
+        ("5 of 9", 22.0),
+    ):
+        now[0] = 1.0 + seconds
+        logged.show(text)
+    logged.clear()
+    assert script.getvalue() == "3 of 9\n5 of 9\n"
+
+
+def test_progress_has_a_bar_a_rate_and_an_end_within_the_width_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    now = [0.0]
+    stream = Terminal()
+    script = io.StringIO()
+    lines = [ProgressLine(stream, lambda: now[0]), ProgressLine(script, lambda: now[0])]
+    for now[0], done in ((0.0, 2000), (100.0, 4000)):
+        for line in lines:
+            line.count("import", done, "root stacks", 10_000)
+    first, second = stream.getvalue().split(CLEAR)[1:]
+    assert first == "import: [###-------------] 20 %, 2,000 of 10,000 root stacks"
+    assert second == "import: [######----------] 40 %, 4,000 of 10,000 root stacks, 20/s, 5 min left"
+    assert max(len(first), len(second)) < 80
+    assert script.getvalue() == "import: 40 %, 4,000 of 10,000 root stacks, 20/s, 5 min left\n"
+
+
+@pytest.mark.parametrize(
+    ("total", "rate", "text"),
+    [
+        (None, 0.0, "purge: 60 rows"),
+        (None, 2.5, "purge: 60 rows, 2.5/s"),
+        (0, 2.5, "purge: 60 rows, 2.5/s"),
+        (90, 20.0, "purge: 66 %, 60 of 90 rows, 20/s, 2 s left"),
+        (50, 1.0, "purge: 100 %, 60 of 50 rows, 1.0/s, 0 s left"),
+        (100_060, 1.0, "purge: 0 %, 60 of 100,060 rows, 1.0/s, 27.8 h left"),
+    ],
+)
+def test_a_line_of_progress_says_what_is_known(total: int | None, rate: float, text: str) -> None:
+    assert progress_text("purge", 60, "rows", total, rate) == text
 
 
 @pytest.mark.parametrize("program", about.PROGRAMS)
