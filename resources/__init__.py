@@ -7,23 +7,33 @@ The modules of this package may move; these names stay.  Stoker itself imports f
 
 from ..shapes import Json
 from ..template.constraints import AllowedPattern, AllowedValues, Custom, Length, Modulo, Range
-from .contract.context import StepContext
-from .contract.errors import (
+from .contract import (
+    ANY_NAME,
+    Attribute,
     Cancelled,
+    DeletionView,
+    Done,
+    ImpliedDependency,
     NotSupported,
+    Park,
     PermanentError,
+    Poll,
+    Presigned,
+    Property,
     PropertyError,
+    ReplacementView,
     ReplaceNeeded,
+    ResourceType,
+    ResourceView,
     RetryableError,
+    Sibling,
+    Signal,
     SignalError,
+    StackFacts,
+    Step,
+    StepContext,
+    SupportStatus,
 )
-from .contract.guests import Presigned
-from .contract.implied import ImpliedDependency
-from .contract.plugin import ResourceType
-from .contract.schema import ANY_NAME, Attribute, Property, SupportStatus
-from .contract.signals import Signal
-from .contract.steps import Done, Park, Poll, Step
-from .contract.views import DeletionView, ReplacementView, ResourceView, Sibling, StackFacts
 
 __all__ = [
     "ANY_NAME",

@@ -1,1 +1,77 @@
-"""The contract between a resource type and the conductor that runs its steps."""
+"""The contract between a resource type and the conductor that runs its steps: all that a type imports.
+
+`stoker.resources` shows the author of a plugin the part of it that stays.  Who runs types, or compiles
+templates, imports from the modules.
+"""
+
+from .children import ChildFailure, ChildGoal, ChildState, GroupMember
+from .cloud import RemoteCloud
+from .context import StepContext
+from .errors import (
+    Cancelled,
+    ChildGone,
+    NoAction,
+    NotSupported,
+    OverQuota,
+    PermanentError,
+    PropertyError,
+    ReplaceNeeded,
+    RetryableError,
+    SignalError,
+    raise_all,
+)
+from .guests import Presigned
+from .implied import ImpliedDependency
+from .plugin import NOT_KNOWN, ResourceType, check_named
+from .schema import ANY_NAME, WITHOUT_EFFECT, Attribute, Property, PropertyType, SupportStatus
+from .signals import Adjustment, Scaling, Signal
+from .software import ConfigSpec, DeploymentSpec, DeploymentState
+from .steps import Done, Park, Poll, Step
+from .views import DeletionView, ReplacementView, ResourceView, Sibling, StackFacts, physical_name
+
+__all__ = [
+    "ANY_NAME",
+    "Adjustment",
+    "Attribute",
+    "Cancelled",
+    "ChildFailure",
+    "ChildGoal",
+    "ChildGone",
+    "ChildState",
+    "ConfigSpec",
+    "DeletionView",
+    "DeploymentSpec",
+    "DeploymentState",
+    "Done",
+    "GroupMember",
+    "ImpliedDependency",
+    "NOT_KNOWN",
+    "NoAction",
+    "NotSupported",
+    "OverQuota",
+    "Park",
+    "PermanentError",
+    "Poll",
+    "Presigned",
+    "Property",
+    "PropertyError",
+    "PropertyType",
+    "RemoteCloud",
+    "ReplaceNeeded",
+    "ReplacementView",
+    "ResourceType",
+    "ResourceView",
+    "RetryableError",
+    "Scaling",
+    "Sibling",
+    "Signal",
+    "SignalError",
+    "StackFacts",
+    "Step",
+    "StepContext",
+    "SupportStatus",
+    "WITHOUT_EFFECT",
+    "check_named",
+    "physical_name",
+    "raise_all",
+]

@@ -4,12 +4,16 @@ from collections.abc import Mapping
 
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..contract.context import StepContext
-from ..contract.errors import PropertyError
-from ..contract.plugin import ResourceType
-from ..contract.schema import Property, SupportStatus
-from ..contract.steps import Done, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Done,
+    Property,
+    PropertyError,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 
 
 class AccessPolicy(ResourceType):

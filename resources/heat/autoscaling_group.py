@@ -10,13 +10,22 @@ from ...shapes import Json, JsonMap
 from ...template.constraints import Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..contract.children import ChildGoal, ChildState, GroupMember
-from ..contract.context import StepContext
-from ..contract.errors import NoAction, PropertyError
-from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..contract.signals import Adjustment, Scaling
-from ..contract.steps import Step
-from ..contract.views import ResourceView
+from ..contract import (
+    ANY_NAME,
+    Adjustment,
+    Attribute,
+    ChildGoal,
+    ChildState,
+    GroupMember,
+    NoAction,
+    Property,
+    PropertyError,
+    ResourceView,
+    Scaling,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..nested.base import child_of
 from ..nested.groups import Batch, GroupResource, Rollout, batches
 from ..nested.members import (

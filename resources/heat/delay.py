@@ -4,11 +4,7 @@ import random
 
 from ...shapes import Json
 from ...template.constraints import AllowedValues, Range
-from ..contract.context import StepContext
-from ..contract.plugin import ResourceType
-from ..contract.schema import Property, SupportStatus
-from ..contract.steps import Done, Poll, Step
-from ..contract.views import ResourceView
+from ..contract import Done, Poll, Property, ResourceType, ResourceView, Step, StepContext, SupportStatus
 
 ACTIONS = ("CREATE", "DELETE", "SUSPEND", "RESUME")
 AT_LEAST_0 = (Range(minimum=0),)

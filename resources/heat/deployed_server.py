@@ -2,11 +2,17 @@
 
 from ...shapes import JsonMap
 from ...template.constraints import Length
-from ..contract.context import StepContext
-from ..contract.plugin import ResourceType, check_named
-from ..contract.schema import Attribute, Property, SupportStatus
-from ..contract.steps import Done, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Attribute,
+    Done,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+    check_named,
+)
 from ..guests import COLLECT_CONFIG, TRANSPORT, check_transport
 
 

@@ -9,12 +9,19 @@ from collections.abc import Mapping, Sequence
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..contract.context import StepContext
-from ..contract.errors import PermanentError, PropertyError
-from ..contract.plugin import ResourceType, check_named
-from ..contract.schema import Attribute, Property, SupportStatus
-from ..contract.steps import Done, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Attribute,
+    Done,
+    PermanentError,
+    Property,
+    PropertyError,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+    check_named,
+)
 
 USER = "AWS::IAM::User"
 ACCESS_KEY = "AWS::IAM::AccessKey"

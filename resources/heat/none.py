@@ -3,11 +3,17 @@
 import uuid
 
 from ...shapes import JsonMap
-from ..contract.context import StepContext
-from ..contract.plugin import ResourceType
-from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..contract.steps import Done, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    ANY_NAME,
+    Attribute,
+    Done,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 
 
 class NoneResource(ResourceType):

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Range
-from ..contract.context import StepContext
-from ..contract.errors import PropertyError
-from ..contract.plugin import ResourceType
-from ..contract.schema import Attribute, Property, SupportStatus
-from ..contract.steps import Done, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Attribute,
+    Done,
+    Property,
+    PropertyError,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 
 CLASSES = {
     "lettersdigits": string.ascii_letters + string.digits,

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ...shapes import Json, JsonMap
-from ..contract.errors import SignalError
-from ..contract.signals import Signal
+from ..contract import Signal, SignalError
 
 SUCCESS = "SUCCESS"
 FAILURE = "FAILURE"

@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..contract.children import ChildGoal, GroupMember
-from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..contract.views import ResourceView
+from ..contract import ANY_NAME, Attribute, ChildGoal, GroupMember, Property, ResourceView, SupportStatus
 from ..nested.groups import Batch, GroupResource
 from ..nested.members import Definition, RequestedAttribute, check_members, group_goal, values_of
 

@@ -7,10 +7,16 @@ from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Length, Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..contract.children import ChildGoal, GroupMember
-from ..contract.context import StepContext
-from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..contract.views import ResourceView
+from ..contract import (
+    ANY_NAME,
+    Attribute,
+    ChildGoal,
+    GroupMember,
+    Property,
+    ResourceView,
+    StepContext,
+    SupportStatus,
+)
 from ..nested.groups import Batch, GroupResource, Rollout, batches
 from ..nested.members import (
     Definition,

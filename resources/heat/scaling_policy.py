@@ -7,13 +7,20 @@ from dataclasses import dataclass
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Range
-from ..contract.context import StepContext
-from ..contract.errors import PropertyError
-from ..contract.plugin import ResourceType, check_named
-from ..contract.schema import Attribute, Property, SupportStatus
-from ..contract.signals import Adjustment, Signal
-from ..contract.steps import Done, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Adjustment,
+    Attribute,
+    Done,
+    Property,
+    PropertyError,
+    ResourceType,
+    ResourceView,
+    Signal,
+    Step,
+    StepContext,
+    SupportStatus,
+    check_named,
+)
 
 CHANGE = "change_in_capacity"
 EXACT = "exact_capacity"

@@ -13,13 +13,19 @@ import yaml
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues, Length
-from ..contract.context import StepContext
-from ..contract.errors import PropertyError
-from ..contract.plugin import ResourceType, check_named
-from ..contract.schema import Attribute, Property, SupportStatus
-from ..contract.software import ConfigSpec
-from ..contract.steps import Done, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Attribute,
+    ConfigSpec,
+    Done,
+    Property,
+    PropertyError,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+    check_named,
+)
 from ..mime import mime_message, mime_part, parts_of
 from .software_io import INPUT, OUTPUT, UNGROUPED, declared_inputs, declared_outputs
 

@@ -11,14 +11,28 @@ from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
 from ...template.language import ResourceDefinition
 from ...template.residual import ARGS, FN, is_node
-from ..contract.context import StepContext
-from ..contract.errors import PermanentError, PropertyError, ReplaceNeeded, SignalError
-from ..contract.plugin import ResourceType, check_named
-from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..contract.signals import Signal
-from ..contract.software import ConfigSpec, DeploymentSpec, DeploymentState
-from ..contract.steps import Done, Park, Poll, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    ANY_NAME,
+    Attribute,
+    ConfigSpec,
+    DeploymentSpec,
+    DeploymentState,
+    Done,
+    Park,
+    PermanentError,
+    Poll,
+    Property,
+    PropertyError,
+    ReplaceNeeded,
+    ResourceType,
+    ResourceView,
+    Signal,
+    SignalError,
+    Step,
+    StepContext,
+    SupportStatus,
+    check_named,
+)
 from ..guests import check_offered
 from .software_inputs import ACCOUNT, deploy_inputs, substituted, with_inputs
 from .software_io import ALWAYS_SENT, STATUS_CODE, STDERR, STDOUT, UNGROUPED

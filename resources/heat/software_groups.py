@@ -8,10 +8,16 @@ from ...shapes import Json, JsonMap
 from ...template.constraints import Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..contract.children import ChildGoal, GroupMember
-from ..contract.context import StepContext
-from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..contract.views import ResourceView
+from ..contract import (
+    ANY_NAME,
+    Attribute,
+    ChildGoal,
+    GroupMember,
+    Property,
+    ResourceView,
+    StepContext,
+    SupportStatus,
+)
 from ..nested.groups import Batch, GroupResource, Rollout
 from ..nested.members import REFS_MAP, Definition, RequestedAttribute, check_members, group_goal, output_name
 from .software_deployments import (

@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ...shapes import Json, JsonMap
-from ..contract.context import StepContext
-from ..contract.errors import PermanentError
-from ..contract.views import ResourceView
+from ..contract import PermanentError, ResourceView, StepContext
 
 SERVER_ID = ("deploy_server_id", "ID of the server being deployed to")
 ACTION = ("deploy_action", "Name of the current action being deployed")

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
-from ..contract.errors import PropertyError
+from ..contract import Property, PropertyError
 from ..contract.properties import resolve_properties
-from ..contract.schema import Property
 
 UNGROUPED = "Heat::Ungrouped"
 """The group of a config that no tool is named for."""

@@ -5,11 +5,17 @@ from collections.abc import Mapping
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
-from ..contract.children import ChildGoal, ChildState
-from ..contract.context import StepContext
-from ..contract.plugin import NOT_KNOWN
-from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..contract.views import ResourceView
+from ..contract import (
+    ANY_NAME,
+    NOT_KNOWN,
+    Attribute,
+    ChildGoal,
+    ChildState,
+    Property,
+    ResourceView,
+    StepContext,
+    SupportStatus,
+)
 from ..nested.base import OUTPUT_ERRORS, NestedType
 
 OUTPUTS = "Outputs."

@@ -2,12 +2,18 @@
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import Custom
-from ..contract.context import StepContext
-from ..contract.errors import PermanentError
-from ..contract.plugin import ResourceType
-from ..contract.schema import Attribute, Property, SupportStatus
-from ..contract.steps import Done, Poll, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Attribute,
+    Done,
+    PermanentError,
+    Poll,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 
 FOREVER_STEP = 60.0
 """Seconds between two polls of an endless wait."""

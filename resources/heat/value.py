@@ -2,12 +2,8 @@
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
-from ..contract.context import StepContext
-from ..contract.plugin import ResourceType
+from ..contract import Attribute, Done, Property, ResourceType, ResourceView, Step, StepContext, SupportStatus
 from ..contract.properties import resolve_properties
-from ..contract.schema import Attribute, Property, SupportStatus
-from ..contract.steps import Done, Step
-from ..contract.views import ResourceView
 
 #: The types of parameters, and which type of property each is.
 TYPES = {

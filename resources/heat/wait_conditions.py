@@ -12,12 +12,19 @@ from collections.abc import Mapping
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import Range
-from ..contract.context import StepContext
-from ..contract.errors import PermanentError
-from ..contract.plugin import ResourceType
-from ..contract.schema import Attribute, Property, SupportStatus
-from ..contract.steps import Done, Park, Step
-from ..contract.views import ResourceView, Sibling
+from ..contract import (
+    Attribute,
+    Done,
+    Park,
+    PermanentError,
+    Property,
+    ResourceType,
+    ResourceView,
+    Sibling,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from .received import FAILURE, SUCCESS, Received, received
 
 HANDLE_TEXT = "Reference of the handle that takes the signals, by get_resource."

@@ -10,13 +10,20 @@ from collections.abc import Mapping
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
-from ..contract.context import StepContext
-from ..contract.errors import PropertyError, SignalError
-from ..contract.plugin import ResourceType, check_named
-from ..contract.schema import Attribute, Property, SupportStatus
-from ..contract.signals import Signal
-from ..contract.steps import Done, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Attribute,
+    Done,
+    Property,
+    PropertyError,
+    ResourceType,
+    ResourceView,
+    Signal,
+    SignalError,
+    Step,
+    StepContext,
+    SupportStatus,
+    check_named,
+)
 from .received import AWS_KEYS, HEAT_KEYS, completed, with_signal
 
 #: How a client may signal; those that Stoker offers need no other service.

@@ -6,13 +6,23 @@ from dataclasses import replace
 
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
-from ..contract.children import ChildFailure, ChildGoal, ChildState
-from ..contract.context import StepContext
-from ..contract.errors import ChildGone, NotSupported, PermanentError, ReplaceNeeded
-from ..contract.plugin import ResourceType
-from ..contract.signals import Adjustment, Scaling
-from ..contract.steps import Done, Park, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Adjustment,
+    ChildFailure,
+    ChildGoal,
+    ChildGone,
+    ChildState,
+    Done,
+    NotSupported,
+    Park,
+    PermanentError,
+    ReplaceNeeded,
+    ResourceType,
+    ResourceView,
+    Scaling,
+    Step,
+    StepContext,
+)
 
 ADOPTED = "adopted"
 """Key in the data of a resource that is adopted: the document of the nested stack."""

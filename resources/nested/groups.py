@@ -14,11 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...shapes import Json, JsonMap
-from ..contract.children import ChildGoal, ChildState, GroupMember
-from ..contract.context import StepContext
-from ..contract.errors import ReplaceNeeded
-from ..contract.steps import Done, Poll, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    ChildGoal,
+    ChildState,
+    Done,
+    GroupMember,
+    Poll,
+    ReplaceNeeded,
+    ResourceView,
+    Step,
+    StepContext,
+)
 from .base import NestedType, child_of, failure_of, wait_for_child
 from .members import REFS_MAP, RequestedAttribute
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import LimitExceeded
-from ..contract.children import ChildGoal, GroupMember
-from ..contract.errors import PermanentError
+from ..contract import ChildGoal, GroupMember, PermanentError
 
 Definition = JsonMap
 """A resource's body in a template: type, properties, metadata …; the properties are values."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ...shapes import JsonMap
 from ...template.compile import describe
 from ...template.load import load_template
-from ..contract.schema import Attribute, Property, PropertyType, SupportStatus
+from ..contract import Attribute, Property, PropertyType, SupportStatus
 from .provider import ProviderTemplate
 
 _TYPES: Mapping[str, PropertyType] = {

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ...shapes import Json, JsonMap
 from ...template.functions.table import FIRST, REMOVED
 from ...template.residual import is_node
-from ..contract.children import ChildGoal
+from ..contract import ChildGoal
 
 PREFIX = "value_"
 _SECTIONS = ("properties", "metadata")

@@ -1,10 +1,7 @@
 """The type of resources whose type is the name of a template: nested stacks of that template."""
 
 from ...shapes import Json
-from ..contract.children import ChildGoal
-from ..contract.context import StepContext
-from ..contract.schema import ANY_NAME, Attribute, Property, SupportStatus
-from ..contract.views import ResourceView
+from ..contract import ANY_NAME, Attribute, ChildGoal, Property, ResourceView, StepContext, SupportStatus
 from .base import NestedType
 
 REFERENCE = "OS::stack_id"

@@ -8,11 +8,7 @@ attachment that was there before belongs to somebody else, and is never removed.
 import typing
 
 from ...shapes import Json, JsonMap
-from ..contract.context import StepContext
-from ..contract.errors import PermanentError, RetryableError
-from ..contract.schema import Attribute
-from ..contract.steps import Done, Poll, Step
-from ..contract.views import ResourceView
+from ..contract import Attribute, Done, PermanentError, Poll, ResourceView, RetryableError, Step, StepContext
 from .declared import REMOTE, DeclaredThing
 from .names import NameNotFound
 from .polling import FIRST_PAUSE

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...shapes import Json, JsonMap
+from ..contract import Property
 from ..contract.properties import meanings
-from ..contract.schema import Property
 
 Find = Callable[[str, str], str]
 

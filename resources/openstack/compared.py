@@ -9,9 +9,7 @@ import typing
 from collections.abc import Sequence
 
 from ...shapes import Json
-from ..contract.context import StepContext
-from ..contract.steps import Poll, Step
-from ..contract.views import ResourceView
+from ..contract import Poll, ResourceView, Step, StepContext
 from .declared import DeclaredType
 from .service import RemoteNotFound
 

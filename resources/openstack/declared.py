@@ -19,12 +19,17 @@ import typing
 from collections.abc import Collection, Mapping, Sequence
 
 from ...shapes import Json, JsonMap
+from ..contract import (
+    Done,
+    PermanentError,
+    Poll,
+    ResourceType,
+    ResourceView,
+    RetryableError,
+    Step,
+    StepContext,
+)
 from ..contract.context import Collection as RemoteCollection
-from ..contract.context import StepContext
-from ..contract.errors import PermanentError, RetryableError
-from ..contract.plugin import ResourceType
-from ..contract.steps import Done, Poll, Step
-from ..contract.views import ResourceView
 from .bodies import NamedRemote, fields, given, live_fields
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...shapes import Json, JsonMap
-from ..contract.context import StepContext
-from ..contract.errors import PermanentError
+from ..contract import PermanentError, StepContext
 from .service import RemoteNotFound, Service, object_of, service_of
 
 KEPT = 60.0

@@ -6,10 +6,7 @@ import typing
 from collections.abc import Callable, Mapping
 
 from ...shapes import Json
-from ..contract.context import StepContext
-from ..contract.plugin import ResourceType
-from ..contract.steps import Done
-from ..contract.views import ResourceView
+from ..contract import Done, ResourceType, ResourceView, StepContext
 from .declared import DeclaredType
 from .names import NameNotFound, quoted, resolve
 from .service import RemoteNotFound

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ...shapes import JsonMap
-from ..contract.context import StepContext
+from ..contract import StepContext
 from .service import Service
 
 FIRST_PAUSE = 0.2

@@ -4,12 +4,17 @@ import typing
 
 from ...shapes import Json, JsonMap
 from ...template.constraints import Custom, Range
-from ..contract.context import StepContext
-from ..contract.errors import PropertyError
-from ..contract.plugin import ResourceType
-from ..contract.schema import Attribute, Property
-from ..contract.steps import Done, Poll, Step
-from ..contract.views import ResourceView
+from ..contract import (
+    Attribute,
+    Done,
+    Poll,
+    Property,
+    PropertyError,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+)
 from .declared import REMOTE
 from .names import resolve
 from .service import RemoteNotFound, Service, service_of

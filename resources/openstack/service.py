@@ -16,8 +16,7 @@ from keystoneauth1.adapter import Adapter
 from requests import Response
 
 from ...shapes import Json, JsonMap
-from ..contract.context import StepContext
-from ..contract.errors import OverQuota, PermanentError, RetryableError
+from ..contract import OverQuota, PermanentError, RetryableError, StepContext
 from ..list_pages import EndlessList, ListReader
 
 TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)

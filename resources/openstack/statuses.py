@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ...shapes import JsonMap
-from ..contract.errors import PermanentError
+from ..contract import PermanentError
 
 
 @dataclass(frozen=True)

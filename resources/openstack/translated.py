@@ -6,13 +6,9 @@ import typing
 from collections.abc import Callable, Mapping
 
 from ...shapes import Json, JsonMap
-from ..contract.context import StepContext
-from ..contract.plugin import ResourceType
+from ..contract import Property, ResourceType, ResourceView, Step, StepContext
 from ..contract.properties import changed as names_changed
 from ..contract.properties import resolve_stored
-from ..contract.schema import Property
-from ..contract.steps import Step
-from ..contract.views import ResourceView
 
 _PAIR = {
     "Key": Property("string", "Key of the pair.", required=True),

@@ -12,10 +12,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Step
-from ...contract.views import ResourceView, physical_name
+from ...contract import (
+    Attribute,
+    Done,
+    Property,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+    physical_name,
+)
 from ..bodies import given, without_nulls
 from ..declared import DeclaredType
 from ..names import resolve

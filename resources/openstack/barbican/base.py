@@ -2,10 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import RetryableError
-from ...contract.schema import Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Property, ResourceView, RetryableError, StepContext, SupportStatus
 from ..compared import ComparedType
 from ..service import Service
 from ..statuses import StatusMeaning

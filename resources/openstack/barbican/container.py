@@ -5,10 +5,7 @@ from collections.abc import Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext, SupportStatus
 from ..declared import REMOTE
 from ..service import objects_of
 from .base import KeyManagerType

@@ -5,11 +5,16 @@ from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    Done,
+    Property,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..declared import REMOTE
 from .base import EXPIRATION, OLD, KeyManagerType, last_part
 

@@ -5,9 +5,7 @@ import binascii
 
 from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Range
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, PropertyError, ResourceView, SupportStatus
 from .base import EXPIRATION, OLD, KeyManagerType
 
 BINARY = "application/octet-stream"

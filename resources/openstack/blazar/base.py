@@ -1,8 +1,7 @@
 """The common part of the types of reservations."""
 
 from ....shapes import JsonMap
-from ...contract.schema import SupportStatus
-from ...contract.views import ResourceView
+from ...contract import ResourceView, SupportStatus
 from ..compared import ComparedType
 
 

@@ -1,8 +1,7 @@
 """OS::Blazar::Host: a host whose time can be reserved."""
 
 from ....shapes import Json, JsonMap
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, ResourceView
 from .base import BlazarType
 
 NAME = "hypervisor_hostname"

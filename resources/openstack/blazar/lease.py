@@ -4,9 +4,7 @@ from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, AllowedValues, Range
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, ResourceView, StepContext
 from ..statuses import StatusMeaning
 from .base import BlazarType
 

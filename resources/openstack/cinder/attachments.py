@@ -1,8 +1,7 @@
 """Calls that attach volumes to servers and detach them; Nova and Cinder both know of an attachment."""
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, RetryableError
+from ...contract import PermanentError, RetryableError, StepContext
 from ..service import Conflict, RemoteNotFound, Service, in_use, service_of
 
 ATTACHING = ("reserved", "attaching")

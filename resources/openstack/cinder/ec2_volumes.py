@@ -2,8 +2,7 @@
 
 from ....shapes import JsonMap
 from ....template.constraints import AllowedPattern, Custom, Range
-from ...contract.errors import PropertyError
-from ...contract.schema import Property, SupportStatus
+from ...contract import Property, PropertyError, SupportStatus
 from ..translated import TranslatedType, pairs, tags, unless_empty
 from .volume import Volume
 from .volume_attachment import VolumeAttachment

@@ -2,10 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
-from ...contract.context import StepContext
-from ...contract.schema import Property, SupportStatus
-from ...contract.steps import Done, Step
-from ...contract.views import ResourceView
+from ...contract import Done, Property, ResourceView, Step, StepContext, SupportStatus
 from ..attached import AttachedType, Link
 from ..bodies import live_fields, without_nulls
 from ..declared import REMOTE

@@ -1,8 +1,7 @@
 """OS::Cinder::Quota: how many volumes, snapshots and backups a project may have."""
 
 from ....shapes import JsonMap
-from ...contract.errors import PermanentError
-from ...contract.schema import SupportStatus
+from ...contract import PermanentError, SupportStatus
 from ..quotas import QuotaType, limits
 from ..service import Service
 

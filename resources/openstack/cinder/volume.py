@@ -3,10 +3,16 @@
 import json
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, PropertyError, RetryableError
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Done,
+    PermanentError,
+    Poll,
+    PropertyError,
+    ResourceView,
+    RetryableError,
+    Step,
+    StepContext,
+)
 from ..bodies import NamedRemote
 from ..declared import MORE, REMOTE, DeclaredType
 from ..marks import MARK_NAME, MetadataMark

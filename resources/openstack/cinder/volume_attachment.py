@@ -2,11 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.schema import Property
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import Done, PermanentError, Poll, Property, ResourceView, Step, StepContext
 from ..attached import CLAIMED, AttachedType, Link
 from ..names import resolve
 from ..polling import FIRST_PAUSE, Poller, pause

@@ -1,11 +1,7 @@
 """Backups of volumes: they are the snapshots of a stack's volumes, as in Heat."""
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.plugin import ResourceType
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import Done, PermanentError, Poll, ResourceType, ResourceView, Step, StepContext
 from ..marks import mark_of
 from ..names import resolve
 from ..polling import FIRST_PAUSE, pause

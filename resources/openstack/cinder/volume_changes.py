@@ -4,9 +4,7 @@ import typing
 from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.views import ResourceView
+from ...contract import PermanentError, ResourceView, StepContext
 from ..names import resolve
 from ..service import service_of
 from .attachments import detach, ensure_attached, find_attachment, get_volume, has_server, is_attached

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....template.constraints import Custom, Range
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, SupportStatus
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
 

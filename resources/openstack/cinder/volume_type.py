@@ -4,10 +4,7 @@ from collections.abc import Collection, Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext, SupportStatus
 from ..declared import DeclaredType
 from ..marks import FieldMark
 from ..names import resolve

@@ -5,11 +5,18 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, AllowedValues, Range
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    Done,
+    PermanentError,
+    Poll,
+    Property,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ...heat.none import NoneResource
 from ..bodies import texts
 from ..declared import REMOTE, DeclaredType

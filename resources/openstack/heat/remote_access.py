@@ -4,10 +4,7 @@ import re
 import typing
 
 from ....shapes import Json, JsonMap
-from ...contract.cloud import RemoteCloud
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, RetryableError
-from ...contract.views import ResourceView
+from ...contract import PermanentError, RemoteCloud, ResourceView, RetryableError, StepContext
 from ..service import RemoteNotFound, Service, service_of
 
 SECRET_ID = re.compile(r"(?:.*/secrets/)?([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})/?")

@@ -9,12 +9,19 @@ import urllib.parse
 from collections.abc import Callable
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, PropertyError, ReplaceNeeded, RetryableError
-from ...contract.plugin import ResourceType
-from ...contract.schema import SupportStatus
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Done,
+    PermanentError,
+    Poll,
+    PropertyError,
+    ReplaceNeeded,
+    ResourceType,
+    ResourceView,
+    RetryableError,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ...heat.stack import ATTRIBUTES, PROPERTIES, REMOTE_STACK
 from ..declared import REMOTE
 from ..marks import TagMark, mark_of, marked

@@ -2,9 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, ResourceView, StepContext, SupportStatus
 from ..bodies import NamedRemote, json_patch
 from ..declared import DeclaredType
 from ..marks import chosen_id

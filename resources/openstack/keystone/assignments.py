@@ -4,11 +4,7 @@ import typing
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.plugin import ResourceType
-from ...contract.schema import Property
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import Done, Poll, Property, ResourceType, ResourceView, Step, StepContext
 from ..names import NameNotFound, resolve
 from ..service import RemoteNotFound, Service, service_of
 from .base import since

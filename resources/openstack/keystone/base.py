@@ -9,9 +9,7 @@ from collections.abc import Collection, Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView, physical_name
+from ...contract import Attribute, Property, ResourceView, StepContext, SupportStatus, physical_name
 from ..declared import DeclaredType
 from ..marks import MARK_NAME, FieldMark, Mark, mark_of
 from ..names import resolve

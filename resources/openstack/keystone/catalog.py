@@ -2,9 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
-from ...contract.context import StepContext
-from ...contract.schema import Property
-from ...contract.views import ResourceView
+from ...contract import Property, ResourceView, StepContext
 from ..bodies import NamedRemote
 from ..marks import MARK_NAME, chosen_id, mark_of
 from ..names import quoted

@@ -5,9 +5,7 @@ from collections.abc import Collection, Iterable
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Property
+from ...contract import Property, PropertyError, StepContext
 from ..names import resolve
 from ..service import RemoteNotFound, Service
 

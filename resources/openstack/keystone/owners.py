@@ -6,9 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ....shapes import JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, ResourceView, StepContext
 from ..bodies import NamedRemote
 from ..names import resolve
 from ..service import RemoteNotFound

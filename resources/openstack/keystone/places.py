@@ -1,10 +1,7 @@
 """OS::Keystone::Project, Domain and Role."""
 
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, PermanentError, Property, ResourceView, StepContext
 from ..bodies import NamedRemote
 from ..service import RemoteNotFound, service_of
 from .base import DESCRIPTION, DOMAIN, ENABLED, NAME, SHOW, NamedType, since

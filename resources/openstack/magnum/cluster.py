@@ -5,11 +5,16 @@ from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Poll, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    Poll,
+    Property,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..bodies import NamedRemote
 from ..compared import ComparedType
 from ..polling import STEADY_PAUSE

@@ -4,11 +4,7 @@ import re
 from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, RetryableError
-from ...contract.schema import SupportStatus
-from ...contract.steps import Step
-from ...contract.views import ResourceView
+from ...contract import PermanentError, ResourceView, RetryableError, Step, StepContext, SupportStatus
 from ..declared import DeclaredType
 
 BUSY = re.compile(r"still in use|assigned to share network|dependent|status must be one of", re.IGNORECASE)

@@ -2,9 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, ResourceView, StepContext
 from ..service import RemoteMap
 from .base import DescribedManilaType
 

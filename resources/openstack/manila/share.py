@@ -5,10 +5,7 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import Attribute, Done, Poll, Property, ResourceView, Step, StepContext
 from ..bodies import NamedRemote, texts
 from ..declared import REMOTE
 from ..marks import MARK_NAME, MetadataMark

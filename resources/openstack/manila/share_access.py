@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ....shapes import Json, JsonMap
-from ...contract.errors import PermanentError
+from ...contract import PermanentError
 from ..service import Service, objects_of
 
 READ_AND_WRITE = "rw"

@@ -4,10 +4,15 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    PermanentError,
+    Property,
+    PropertyError,
+    ResourceView,
+    StepContext,
+    SupportStatus,
+)
 from ..bodies import NamedRemote
 from ..names import resolve
 from ..service import Interface, object_of, service_of

@@ -3,9 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, ResourceView, StepContext, SupportStatus
 from ..bodies import texts
 from ..marks import FieldMark
 from ..names import quoted

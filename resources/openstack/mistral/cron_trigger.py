@@ -2,11 +2,16 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    Done,
+    Property,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..bodies import without_nulls
 from ..compared import ComparedType
 from ..names import is_id

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import yaml
 
 from ....shapes import Json, JsonMap
-from ...contract.errors import PropertyError
+from ...contract import PropertyError
 from ..bodies import without_nulls
 from .workflow_schema import POLICIES
 

@@ -4,8 +4,7 @@ import json
 import typing
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
+from ...contract import PermanentError, StepContext
 from ..names import quoted
 from ..service import RemoteNotFound, Service, UnreadableAnswer, object_of, service_of
 from ..statuses import StatusMeaning

@@ -3,12 +3,7 @@
 import dataclasses
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError, SignalError
-from ...contract.schema import SupportStatus
-from ...contract.signals import Signal
-from ...contract.steps import Step
-from ...contract.views import ResourceView
+from ...contract import PropertyError, ResourceView, Signal, SignalError, Step, StepContext, SupportStatus
 from ...imported import EXECUTIONS_BEFORE
 from ..declared import REMOTE, DeclaredType
 from ..marks import TagMark, chosen_id, mark_of

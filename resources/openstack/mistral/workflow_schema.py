@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....template.constraints import AllowedValues, Custom, Length
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, SupportStatus
 
 _SINCE_5 = SupportStatus(version="5.0.0")
 _SINCE_8 = SupportStatus(version="8.0.0")

@@ -4,8 +4,7 @@ import typing
 from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.views import ResourceView
+from ...contract import ResourceView, StepContext
 from ..declared import DeclaredType
 from ..statuses import StatusMeaning
 

@@ -4,11 +4,16 @@ from collections.abc import Collection, Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    PermanentError,
+    Property,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..attached import Link
 from ..declared import REMOTE
 from ..names import is_id

@@ -1,8 +1,7 @@
 """AWS::EC2::SecurityGroup: a security group under the names of CloudFormation."""
 
 from ....shapes import Json, JsonMap
-from ...contract.errors import PropertyError
-from ...contract.schema import Property, SupportStatus
+from ...contract import Property, PropertyError, SupportStatus
 from ..translated import TranslatedType
 from .security_group import SecurityGroup
 

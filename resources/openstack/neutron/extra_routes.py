@@ -4,12 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.implied import ImpliedDependency
-from ...contract.schema import Property, SupportStatus
-from ...contract.steps import Done, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Done,
+    ImpliedDependency,
+    PermanentError,
+    Property,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..attached import AttachedType, Link, claimed_link
 from ..declared import REMOTE
 from ..names import resolve

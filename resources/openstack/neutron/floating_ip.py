@@ -5,12 +5,7 @@ from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.implied import ImpliedDependency
-from ...contract.schema import Attribute, Property
-from ...contract.steps import Step
-from ...contract.views import ResourceView
+from ...contract import Attribute, ImpliedDependency, Property, PropertyError, ResourceView, Step, StepContext
 from ..attached import AttachedType, Link, claimed_link
 from ..bodies import NamedRemote, live_fields
 from ..declared import REMOTE

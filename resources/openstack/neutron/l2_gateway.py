@@ -4,9 +4,7 @@ from collections.abc import Collection
 
 from ....shapes import Json
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.schema import Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Property, ResourceView, StepContext, SupportStatus
 from ..bodies import without_nulls
 from ..compared import ComparedType
 from .base import NeutronType

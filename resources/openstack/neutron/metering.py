@@ -1,7 +1,7 @@
 """OS::Neutron::MeteringLabel and OS::Neutron::MeteringRule: traffic that is counted."""
 
 from ....template.constraints import AllowedValues
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, SupportStatus
 from ..compared import ComparedType
 from .base import NeutronType
 from .schema import SHOWN

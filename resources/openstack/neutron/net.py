@@ -1,7 +1,7 @@
 """OS::Neutron::Net: a network."""
 
 from ....template.constraints import Custom
-from ...contract.schema import Attribute, Property
+from ...contract import Attribute, Property
 from ..bodies import NamedRemote
 from .base import BUILT, NeutronType
 from .schema import SHOWN, TAGS, TENANT, VALUE_SPECS

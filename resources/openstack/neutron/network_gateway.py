@@ -4,10 +4,7 @@ from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext, SupportStatus
 from ..compared import ComparedType
 from ..names import resolve
 from ..service import RemoteNotFound, objects_of

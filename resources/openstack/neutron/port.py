@@ -5,11 +5,16 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, PropertyError
-from ...contract.implied import ImpliedDependency
-from ...contract.schema import WITHOUT_EFFECT, Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import (
+    WITHOUT_EFFECT,
+    Attribute,
+    ImpliedDependency,
+    PermanentError,
+    Property,
+    PropertyError,
+    ResourceView,
+    StepContext,
+)
 from ..bodies import NamedRemote
 from ..declared import REMOTE
 from ..marks import mark_of

@@ -1,10 +1,7 @@
 """OS::Neutron::FloatingIPPortForward: a port of a floating IP that leads to one of a server."""
 
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract.context import StepContext
-from ...contract.implied import ImpliedDependency
-from ...contract.schema import Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import ImpliedDependency, Property, ResourceView, StepContext, SupportStatus
 from ..bodies import NamedRemote
 from ..compared import ComparedType
 from ..names import Kind, find, is_id

@@ -1,7 +1,7 @@
 """OS::Neutron::ProviderNet: a network over a physical one."""
 
 from ....template.constraints import AllowedValues, Custom
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, SupportStatus
 from .base import BUILT, NeutronType
 from .schema import SHOWN, TAGS, TENANT
 

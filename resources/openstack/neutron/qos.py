@@ -4,7 +4,7 @@ import typing
 from collections.abc import Sequence
 
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, SupportStatus
 from ..compared import ComparedType
 from ..parts import PartType
 from .base import DescribedType, NeutronType

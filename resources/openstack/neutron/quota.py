@@ -1,6 +1,6 @@
 """OS::Neutron::Quota: how many things of the network service a project may have."""
 
-from ...contract.schema import SupportStatus
+from ...contract import SupportStatus
 from ..quotas import QuotaType, limits
 
 

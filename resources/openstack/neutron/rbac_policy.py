@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Property, PropertyError, ResourceView, StepContext, SupportStatus
 from ..compared import ComparedType
 from ..names import resolve
 from .base import NeutronType

@@ -6,11 +6,7 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.implied import ImpliedDependency
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, ImpliedDependency, Property, PropertyError, ResourceView, StepContext
 from ..attached import AttachedType, Link
 from ..names import resolve
 from .base import BUILT, NeutronType

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, SupportStatus
 from ..bodies import Find, without_nulls
 
 NETWORK = "network|network_id"

@@ -4,11 +4,16 @@ from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError, raise_all
-from ...contract.schema import Property, SupportStatus
-from ...contract.steps import Done, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Done,
+    Property,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+    raise_all,
+)
 from ..bodies import NamedRemote
 from ..compared import ComparedType, text_of
 from ..declared import REMOTE

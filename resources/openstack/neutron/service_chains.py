@@ -1,7 +1,7 @@
 """OS::Neutron::PortChain and its parts: FlowClassifier, PortPair and PortPairGroup."""
 
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract.schema import Property, SupportStatus
+from ...contract import Property, SupportStatus
 from ..bodies import NamedRemote
 from .base import DescribedType
 from .schema import NAME, SHOWN

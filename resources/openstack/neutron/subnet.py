@@ -5,10 +5,7 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext
 from ..bodies import NamedRemote
 from ..declared import REMOTE
 from .base import NeutronType

@@ -2,8 +2,7 @@
 
 from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
-from ...contract.errors import PropertyError
-from ...contract.schema import Property, SupportStatus
+from ...contract import Property, PropertyError, SupportStatus
 from ..bodies import NamedRemote
 from ..compared import ComparedType
 from .base import NeutronType

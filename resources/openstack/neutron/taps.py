@@ -1,7 +1,7 @@
 """OS::Neutron::TaaS::TapService and OS::Neutron::TaaS::TapFlow: copies of a port's traffic."""
 
 from ....template.constraints import AllowedPattern, AllowedValues, Custom
-from ...contract.schema import Property, SupportStatus
+from ...contract import Property, SupportStatus
 from ..bodies import NamedRemote
 from ..statuses import StatusMeaning
 from .base import DescribedType

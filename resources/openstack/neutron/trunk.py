@@ -4,9 +4,7 @@ from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, ResourceView, StepContext, SupportStatus
 from ..bodies import NamedRemote
 from ..names import resolve
 from ..service import objects_of

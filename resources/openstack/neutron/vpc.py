@@ -9,12 +9,17 @@ from collections.abc import Callable
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.implied import ImpliedDependency
-from ...contract.plugin import ResourceType
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    Done,
+    ImpliedDependency,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..attached import Link
 from ..declared import REMOTE
 from ..marks import PREFIX, mark_of

@@ -4,8 +4,7 @@ A VPC is a network and a router of the same name, as in Heat: by that name one i
 """
 
 from ....shapes import JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
+from ...contract import PermanentError, StepContext
 from ..service import Service, service_of
 
 

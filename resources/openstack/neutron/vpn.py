@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....template.constraints import AllowedValues, Custom
-from ...contract.schema import Attribute, Property
+from ...contract import Attribute, Property
 from ..bodies import NamedRemote
 from ..statuses import StatusMeaning
 from .base import DescribedType

@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.views import ResourceView, physical_name
+from ...contract import ResourceView, StepContext, physical_name
 from ..bodies import Find, without_nulls
 from ..marks import TagMark, mark_of
 from ..names import resolve

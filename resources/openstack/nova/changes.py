@@ -8,9 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.views import ResourceView
+from ...contract import PermanentError, ResourceView, StepContext
 from ..bodies import without_nulls
 from ..names import KINDS, NameNotFound, quoted, resolve
 from ..service import object_of

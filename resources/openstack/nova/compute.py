@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.views import ResourceView, physical_name
+from ...contract import PermanentError, ResourceView, StepContext, physical_name
 from ..marks import PREFIX, mark_of
 from ..names import is_id
 from ..service import Conflict, RemoteNotFound, Service, in_use, service_of

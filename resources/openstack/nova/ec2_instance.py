@@ -4,9 +4,7 @@ from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, PropertyError, ResourceView
 from ..declared import REMOTE
 from ..translated import TranslatedType, pairs, tags
 from .launch_schema import COMMON, FLAVOR, IMAGE, INSTANCE, OLD, check_volumes

@@ -4,9 +4,7 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, ResourceView, StepContext, SupportStatus
 from ..bodies import texts
 from ..compared import ComparedType
 from ..service import Conflict, RemoteNotFound, object_of, texts_of

@@ -15,9 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, RetryableError
-from ...contract.views import ResourceView
+from ...contract import PermanentError, ResourceView, RetryableError, StepContext
 from ...imported import IMPORTED_PORTS
 from ..bodies import without_nulls
 from ..marks import mark_of

@@ -6,11 +6,17 @@ import typing
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Length
-from ...contract.context import StepContext
-from ...contract.plugin import ResourceType
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    Done,
+    Poll,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..declared import REMOTE, WAS_FREE
 from ..names import quoted, resolve
 from ..service import Conflict, RemoteNotFound, Service, service_of

@@ -3,12 +3,18 @@
 from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, PropertyError, ReplaceNeeded
-from ...contract.plugin import ResourceType, check_named
-from ...contract.schema import Property
-from ...contract.steps import Done, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Done,
+    PermanentError,
+    Property,
+    PropertyError,
+    ReplaceNeeded,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    check_named,
+)
 from ..names import resolve
 from ..service import service_of
 from .launch_schema import (

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from ....shapes import JsonMap
 from ....template.constraints import Custom
-from ...contract.errors import PropertyError
-from ...contract.schema import Property, SupportStatus
+from ...contract import Property, PropertyError, SupportStatus
 from ..translated import pairs
 
 INSTANCE = "AWS::EC2::Instance"

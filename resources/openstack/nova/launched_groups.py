@@ -9,12 +9,16 @@ from ....template.constraints import AllowedPattern, Range
 from ....template.errors import TemplateError
 from ....template.language import ResourceDefinition
 from ....template.residual import ARGS, FN, is_deferred, is_node
-from ...contract.children import ChildGoal
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property
-from ...contract.steps import Step
-from ...contract.views import ResourceView, physical_name
+from ...contract import (
+    Attribute,
+    ChildGoal,
+    Property,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    physical_name,
+)
 from ...heat.autoscaling_group import RollingPolicy, ScalingGroup, SizedGroup, SizeRules, check_sizes
 from ...heat.scaling_policy import Bounds
 from ...nested.members import Definition, group_goal

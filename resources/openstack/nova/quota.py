@@ -1,6 +1,6 @@
 """OS::Nova::Quota: how many servers and so on a project may have."""
 
-from ...contract.schema import SupportStatus
+from ...contract import SupportStatus
 from ..quotas import QuotaType, limits
 
 

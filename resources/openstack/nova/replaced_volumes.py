@@ -8,10 +8,7 @@ import contextlib
 from collections.abc import Sequence
 
 from ....shapes import JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, ReplaceNeeded
-from ...contract.steps import Poll
-from ...contract.views import ResourceView
+from ...contract import PermanentError, Poll, ReplaceNeeded, ResourceView, StepContext
 from ..cinder.attachments import detach, ensure_attached
 from ..marks import TagMark, mark_of, marked
 from ..names import NameNotFound, resolve

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 
 from ....shapes import JsonMap
-from ...contract.context import StepContext
-from ...contract.steps import Poll
-from ...contract.views import ReplacementView, ResourceView
+from ...contract import Poll, ReplacementView, ResourceView, StepContext
 from ..marks import TagMark, mark_of, marked
 from ..service import RemoteNotFound
 from .compute import DELETING, SERVER_STATUS, TASK_STATE, ServerCalls

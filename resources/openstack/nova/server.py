@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.language import ResourceDefinition
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import Done, PermanentError, Poll, ResourceView, Step, StepContext
 from ...guests import COLLECT_CONFIG
 from ..declared import REMOTE, DeclaredType
 from ..marks import Mark, TagMark, mark_of

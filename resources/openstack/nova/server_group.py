@@ -2,10 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext, SupportStatus
 from ..compared import ComparedType
 
 POLICIES = AllowedValues(values=("anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"))

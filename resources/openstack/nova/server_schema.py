@@ -6,9 +6,7 @@ from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
 from ....template.language import ResourceDefinition
 from ....template.residual import is_node
-from ...contract.errors import PropertyError
-from ...contract.implied import ImpliedDependency
-from ...contract.schema import WITHOUT_EFFECT, Attribute, Property, SupportStatus
+from ...contract import WITHOUT_EFFECT, Attribute, ImpliedDependency, Property, PropertyError, SupportStatus
 from ...guests import COLLECT_CONFIG, TRANSPORT, check_transport
 from ..neutron.schema import EXTRA_PROPERTIES
 

@@ -21,8 +21,7 @@ import urllib.parse
 from collections.abc import Iterator
 
 from ....shapes import JsonMap
-from ...contract.context import StepContext
-from ...contract.views import ResourceView
+from ...contract import ResourceView, StepContext
 from ...guests import collect_config, guest_metadata
 from ...heat.software_configs import config_text
 from ...mime import mime_message, mime_part, parts_of

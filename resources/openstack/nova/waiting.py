@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....shapes import JsonMap
-from ...contract.context import StepContext
+from ...contract import StepContext
 from ..polling import FEW, KEPT, SMALL_PART, STEADY_PAUSE, WaitedFor, pause
 from ..service import Service, object_of, service_of
 from .compute import RUNS, STOPPED

@@ -2,8 +2,7 @@
 
 from ....shapes import JsonMap
 from ....template.constraints import Custom, Range
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, PropertyError, SupportStatus
 from ..bodies import NamedRemote
 from .base import BalancerPart
 from .schema import (

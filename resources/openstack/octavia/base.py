@@ -13,10 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, RetryableError
-from ...contract.steps import Poll, Step
-from ...contract.views import ResourceView
+from ...contract import PermanentError, Poll, ResourceView, RetryableError, Step, StepContext
 from ..declared import DeclaredType
 from ..marks import TagMark
 from ..polling import STEADY_PAUSE, pause

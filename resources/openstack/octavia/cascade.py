@@ -13,8 +13,7 @@ count there.
 from collections.abc import Iterator, Mapping
 
 from ....shapes import JsonMap
-from ...contract.context import StepContext
-from ...contract.views import DeletionView, ResourceView
+from ...contract import DeletionView, ResourceView, StepContext
 from ..polling import STEADY_PAUSE
 from ..service import RemoteNotFound, Service
 from .state import BALANCERS, PROVISIONED, ReadState

@@ -5,11 +5,15 @@ from collections.abc import Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
-from ...contract.children import ChildGoal
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, PropertyError
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    ChildGoal,
+    PermanentError,
+    Property,
+    PropertyError,
+    ResourceView,
+    StepContext,
+)
 from ...nested.base import NestedType
 from ..service import service_of
 

@@ -2,7 +2,7 @@
 
 from ....shapes import JsonMap
 from ....template.constraints import Custom
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, SupportStatus
 from ..bodies import NamedRemote
 from ..compared import ComparedType
 from .base import OctaviaType

@@ -4,10 +4,7 @@ from collections.abc import Collection, Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext
 from ..bodies import NamedRemote
 from ..parts import PartType
 from .base import BalancerPart

@@ -4,10 +4,7 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Range
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property
-from ...contract.views import ResourceView
+from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext
 from ..bodies import NamedRemote, without_nulls
 from ..marks import PREFIX, mark_of
 from ..parts import PartType

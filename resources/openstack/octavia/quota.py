@@ -1,6 +1,6 @@
 """OS::Octavia::Quota: how many parts of load balancers a project may have."""
 
-from ...contract.schema import SupportStatus
+from ...contract import SupportStatus
 from ..quotas import QuotaType, limits
 
 

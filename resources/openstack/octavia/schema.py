@@ -1,7 +1,7 @@
 """Properties and attributes that types of the load balancing service share."""
 
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, SupportStatus
 
 SINCE = SupportStatus(version="10.0.0")
 """The release of Heat that brought most of the types."""

@@ -7,12 +7,19 @@ from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.plugin import ResourceType
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView, physical_name
+from ...contract import (
+    Attribute,
+    Done,
+    PermanentError,
+    Poll,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+    physical_name,
+)
 from ..declared import REMOTE
 from ..marks import mark_of
 from ..names import quoted

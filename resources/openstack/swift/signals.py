@@ -14,12 +14,19 @@ from collections.abc import Iterator
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Range
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError
-from ...contract.plugin import ResourceType
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView, physical_name
+from ...contract import (
+    Attribute,
+    Done,
+    PermanentError,
+    Poll,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+    physical_name,
+)
 from ..names import quoted
 from ..polling import pause
 from ..service import Conflict, RemoteNotFound, Service, service_of

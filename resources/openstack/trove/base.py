@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Property
-from ...contract.views import ResourceView
+from ...contract import Property, PropertyError, ResourceView, StepContext
 from ..compared import ComparedType
 from ..names import resolve
 from ..statuses import StatusMeaning

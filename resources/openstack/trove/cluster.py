@@ -2,10 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Length, Range
-from ...contract.context import StepContext
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import Attribute, Done, Poll, Property, ResourceView, Step, StepContext, SupportStatus
 from ..declared import DELETING, REMOTE
 from ..names import resolve
 from ..polling import STEADY_PAUSE, pause

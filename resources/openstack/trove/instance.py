@@ -4,11 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, Length, Range
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Poll, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Attribute,
+    Poll,
+    Property,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..bodies import without_nulls
 from ..declared import REMOTE
 from ..names import quoted, resolve

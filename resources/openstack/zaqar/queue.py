@@ -6,11 +6,17 @@ import uuid
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Length
-from ...contract.context import StepContext
-from ...contract.plugin import ResourceType
-from ...contract.schema import Attribute, Property, SupportStatus
-from ...contract.steps import Done, Step
-from ...contract.views import ResourceView, physical_name
+from ...contract import (
+    Attribute,
+    Done,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+    physical_name,
+)
 from ..marks import MARK_NAME, mark_of
 from ..names import quoted
 from ..service import Conflict, Service, service_of

@@ -4,12 +4,17 @@ import json
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom, Range
-from ...contract.context import StepContext
-from ...contract.errors import PropertyError
-from ...contract.plugin import ResourceType
-from ...contract.schema import Property, SupportStatus
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Done,
+    Poll,
+    Property,
+    PropertyError,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..declared import WAS_FREE
 from ..names import quoted
 from ..service import Conflict, RemoteNotFound, service_of

@@ -6,11 +6,16 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 
 from ....shapes import Json, JsonMap
-from ...contract.context import StepContext
-from ...contract.errors import PermanentError, PropertyError
-from ...contract.schema import SupportStatus
-from ...contract.steps import Done, Poll, Step
-from ...contract.views import ResourceView
+from ...contract import (
+    Done,
+    PermanentError,
+    Poll,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..bodies import texts, without_nulls
 from ..declared import REMOTE, DeclaredType
 from ..marks import MARK_NAME, Mark

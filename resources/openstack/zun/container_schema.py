@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....template.constraints import AllowedValues, Custom
-from ...contract.schema import Attribute, Property, SupportStatus
+from ...contract import Attribute, Property, SupportStatus
 
 SINCE_10 = SupportStatus(version="10.0.0")
 MOUNT = Property(
