@@ -312,7 +312,7 @@ def test_no_module_imports_itself_in_a_circle(graph: Graph) -> None:
 
 
 def test_a_type_imports_the_contract_as_a_whole(modules: list[Module]) -> None:
-    """As the author of a plugin does, so the files of the contract may change; only computing has a module."""
+    """As the author of a plugin does, so its files may change; only what computes properties has a module."""
     contract = ("resources", "contract")
     _assert_none(
         [
