@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from ..db.engine import Database
 from ..db.ids import MemberId, StackId, TaskId, TraversalId
 from ..db.rows import Stack
+from ..db.settings import DEFAULT_SHARD_COUNT
 from ..keystone.delegations import Delegations
 from ..observe.logs import about, current_request
 from ..resources.registry import ResourceRegistry
@@ -155,7 +156,7 @@ class EngineSettings:
     :ivar quotas: quotas of projects; None: projects have none.
     """
 
-    shard_count: int
+    shard_count: int = DEFAULT_SHARD_COUNT
     quotas: Quotas | None = None
     stack_timeout: Seconds = setting(
         "timeout",

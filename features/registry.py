@@ -19,8 +19,7 @@ class Feature:
     :ivar metrics: its metrics, each a `Metric`.
     :ivar services: below `cli/wiring`, a function from the parts of a process and the `EngineContext` to what
         its handlers use, by type.
-    :ivar settings: below `cli/config`, a function that returns its settings of the configuration's options;
-        nothing outside of `cli/` reads them.
+    :ivar settings: the dataclass that declares its settings: the options of the section with its name.
     :ivar duties: a function from its settings and the `DutyServices` of a conductor to its duties, each a
         `DutyEntry` by its name; none: the settings disable them.
     :ivar commands: its commands of ``stoker-manage`` by name, each as ``module:class`` below `cli/commands`.

@@ -6,6 +6,8 @@ The table in the documentation and the samples that exist from the start are gen
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..settings import Form, setting
+
 API = "stoker-api"
 CONDUCTOR = "stoker-conductor"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -18,6 +20,32 @@ SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 """Bounds, in seconds, for the length of a transaction or a request."""
 LONG = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 """Bounds, in seconds, for work that waits for other services."""
+
+
+@dataclass(frozen=True)
+class MetricsSettings:
+    """The pages of metrics, and the health check of conductors."""
+
+    host: str = setting(
+        "host",
+        "127.0.0.1",
+        "Address at which a conductor serves its metrics and health.",
+    )
+    port: int = setting(
+        "port",
+        0,
+        "Port at which a conductor serves /metrics, for Prometheus, and /healthcheck; each conductor of a "
+        "host needs its own (--metrics-port). Neither needs authentication. 0: nothing is served or "
+        "counted.",
+        form=Form.PORT,
+    )
+    api: bool = setting(
+        "api",
+        False,
+        "Whether the API serves /metrics. The page needs no token: it shows how much is done, not by whom, "
+        "and is meant for the operator's network only. The workers of stoker-api answer for all of them; "
+        "those of a WSGI server need a directory in the environment variable PROMETHEUS_MULTIPROC_DIR.",
+    )
 
 
 @dataclass(frozen=True)

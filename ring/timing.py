@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..settings import Seconds, setting
+
 LONGEST_HEARTBEAT = 10.0
 LEAST_PROGRESS = 5.0
 """Seconds: a database under load may take that long for one transaction, however short the timeout is."""
@@ -18,20 +20,32 @@ LEFT = "left"
 
 @dataclass(frozen=True)
 class MembershipTiming:
-    """All in seconds.
+    """The intervals of a membership.
 
-    :ivar heartbeat: between two heartbeats.  Shorter detects a death sooner; each one costs a write to the
-        backend by every member.  At most 10: backends forget a member after 30 without one.
-    :ivar timeout: without a heartbeat after which a member is dead.  Shorter takes over sooner; too short
-        takes a busy or swapping conductor for a dead one.  At least three heartbeats.
-    :ivar poll: between two reads of the others, in which changes are seen that nobody has announced.  While
-        one of them is silent they are read when it counts as dead, so poll delays no takeover.
+    A heartbeat takes at most 10 seconds, for backends forget a member after 30 without one.  While a member
+    is silent the others are read when it counts as dead, so `poll` delays no takeover.
+
     :raises ValueError: they contradict each other; says how.
     """
 
-    heartbeat: float = 1.5
-    timeout: float = 5.0
-    poll: float = 1.5
+    heartbeat: Seconds = setting(
+        "heartbeat",
+        1.5,
+        "Seconds between two heartbeats. A shorter interval detects a death sooner, and costs one more "
+        "write to the backend per conductor and interval.",
+    )
+    timeout: Seconds = setting(
+        "timeout",
+        5.0,
+        "Seconds without a heartbeat after which a conductor counts as dead and others take over its work. "
+        "At least three heartbeats. A value that is too short declares a busy conductor dead.",
+    )
+    poll: Seconds = setting(
+        "poll",
+        1.5,
+        "Seconds between two reads of the group's members; at most half the timeout. A shorter interval "
+        "notices unannounced changes sooner, and costs one more read of the backend.",
+    )
 
     def __post_init__(self) -> None:
         if not all(0 < value < math.inf for value in (self.heartbeat, self.timeout, self.poll)):

@@ -8,14 +8,35 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from ..db.errors import DatabaseError
-from .contract import LOWEST, parsed, understood
+from ..settings import setting
+from .contract import LOWEST, VERSION, VERSIONS, parsed, understood
 
 LOG = logging.getLogger(__name__)
 AUTO = "auto"
 HOLDS = 5.0
 """Seconds for which a version that was found holds in a process that sees no ring."""
+
+
+@dataclass(frozen=True)
+class UpgradeSettings:
+    """The operator's pin of the version."""
+
+    pin: str = setting(
+        "conductor",
+        AUTO,
+        "Newest version of messages that are sent to conductors. A version other than auto is a pin, to be "
+        "removed when all conductors are upgraded. A conductor refuses a message that is newer than it "
+        "understands; the work is then done later, found in the database. Conductors of this release "
+        f"understand {VERSION}.",
+        choices={
+            AUTO: "the newest that all conductors in the database understand",
+            **{version: f"what {who} understand" for version, who in VERSIONS.items()},
+        },
+        is_mutable=True,
+    )
 
 
 class Level:

@@ -16,11 +16,13 @@ One may be lost, with the process that was to send it; none is sent for an actio
 import functools
 import typing
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import oslo_messaging
 
 from ..db.notifications import EventKind, Notification
 from ..observe.instants import iso
+from ..settings import setting
 from ..shapes import Json
 from .bus import LOCAL
 from .outbox import SendQueue
@@ -37,6 +39,26 @@ UNUSED = "kombu+memory://"
 _ENDINGS = {"IN_PROGRESS": "start", "COMPLETE": "end"}
 
 
+@dataclass(frozen=True)
+class NotificationSettings:
+    """The form of notifications."""
+
+    publisher: str | None = setting(
+        "default_publisher_id",
+        None,
+        "Publisher of the notifications. The drivers in [oslo_messaging_notifications] driver send them; by "
+        "default there is no driver, and no notification is sent.",
+        default_text="orchestration.HOST",
+    )
+    level: str = setting(
+        "default_notification_level",
+        "INFO",
+        "Priority of the notifications, which also ends their topic; those of failures have ERROR.",
+        choices=dict.fromkeys(LEVELS, ""),
+        ignores_case=True,
+    )
+
+
 class Notifier:
     """Sends notifications of committed events, with a thread of its own.  Thread-safe.
 
@@ -44,7 +66,7 @@ class Notifier:
     :param level: one of LEVELS; failures have ERROR.
     """
 
-    def __init__(self, sender: oslo_messaging.Notifier, *, level: str = "INFO") -> None:
+    def __init__(self, sender: oslo_messaging.Notifier, *, level: str = NotificationSettings.level) -> None:
         self._sender = sender
         self._level = level
         self._queue = SendQueue("notifications")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
+from ..settings import setting
 from ..shapes import Json
 
 
@@ -17,6 +18,20 @@ class SealError(ValueError):
 
     Its key is not configured, or it was changed, or it was sealed for another place.
     """
+
+
+@dataclass(frozen=True)
+class SealingSettings:
+    """The operator's keys."""
+
+    keys: Sequence[str] = setting(
+        "key",
+        (),
+        "Key that seals secrets at rest, as printed by `stoker-manage key generate`. It may be given "
+        "several times: the first key seals, all of them open.",
+        is_repeated=True,
+        is_secret=True,
+    )
 
 
 class Sealer:

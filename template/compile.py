@@ -3,7 +3,7 @@
 import graphlib
 import itertools
 import urllib.parse
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..settings import Bytes, setting
@@ -90,14 +90,20 @@ class Limits:
 
 @dataclass(frozen=True)
 class Region:
-    """The cloud as templates in CloudFormation's format see it.
+    """The cloud as templates in CloudFormation's format see it."""
 
-    :ivar name: the value of ``AWS::Region``.
-    :ivar zones: the value of ``Fn::GetAZs``.
-    """
-
-    name: str = "ap-southeast-1"
-    zones: tuple[str, ...] = ("nova",)
+    name: str = setting(
+        "region",
+        "ap-southeast-1",
+        "Value of AWS::Region in templates in CloudFormation's format. Heat's is always the default, which "
+        "public templates use as a key of their mappings.",
+    )
+    zones: Sequence[str] = setting(
+        "availability_zones",
+        ("nova",),
+        "Names of Nova's availability zones in the order in which Fn::GetAZs lists them. Heat asks Nova at "
+        "each use. A change takes effect at the next creation or update of a stack.",
+    )
 
 
 @dataclass(frozen=True)

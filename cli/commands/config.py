@@ -24,11 +24,11 @@ from ..config import files as config_files
 from ..config import options
 from ..config.client_options import client_options
 from ..config.errors import WrongConfiguration
-from ..wiring.configured_servers import unreachable
-from ..wiring.coordination import check_backend, make_timing
+from ..wiring.coordination import check_backend
 from ..wiring.keystone import SECTION, make_enforcer
 from ..wiring.messaging import make_bus, make_notifier
 from ..wiring.secrets import make_sealer
+from ..wiring.servers import unreachable
 from ..wiring.trusts import SECTION as TRUSTEE
 
 DEFAULT = "DEFAULT"
@@ -153,7 +153,7 @@ def _replacement(section: str, name: str, options_of: Known) -> str | None:
 def cross_checks(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     """Yield the faults of options that belong together, as the daemons find them at their start."""
     tried: list[Callable[[cfg.ConfigOpts], object]] = [
-        make_sealer, make_timing, check_backend, make_bus, make_notifier, client_options
+        make_sealer, check_backend, make_bus, make_notifier, client_options
     ]  # fmt: skip
     # With everything in one process no token is required.
     if conf.api.auth_strategy == "keystone" and not conf.transport_url.startswith(LOCAL):

@@ -21,10 +21,10 @@ from ...features.moves.outward.run import SCHEMAS, Export, ExportOptions
 from ...keystone.delegated_auth import KeystoneUnavailable
 from ...observe.terminal import write_lines
 from ...shapes import Json
-from ..wiring.cloud_access import NoCredentials
 from ..wiring.heat_api import open_heat_api
-from ..wiring.heat_export import open_export
 from ..wiring.heat_import import open_import
+from ..wiring.moves import open_export
+from ..wiring.operator_api import NoCredentials
 from .base import AdminError, conf_of
 from .progress import ProgressLine
 

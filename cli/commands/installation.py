@@ -11,7 +11,6 @@ from cliff.command import Command
 
 from ...db import conductors, stacks
 from ...db.conductors import StateRequest
-from ...engine.quotas import ProjectLimits
 from ...features.diagnosis import operator_views as views
 from ...features.diagnosis.presence import Presence
 from ...features.diagnosis.ring import plan_change
@@ -21,10 +20,9 @@ from ...resources.list_pages import EndlessList, ListReader
 from ...ring.changes import WrongChange
 from ...ring.hashring import View, assign
 from ...shapes import Json, JsonMap
-from ..config.sections import read
-from ..wiring.cloud_access import NoCredentials
+from ..config.sections import Settings
 from ..wiring.messaging import make_bus
-from ..wiring.operator_api import NOT_FOUND, ApiRefusal, OperatorApi, open_operator_api
+from ..wiring.operator_api import NOT_FOUND, ApiRefusal, NoCredentials, OperatorApi, open_operator_api
 from .base import AdminError
 from .presence import presence_of
 from .sessions import Session, find_stack, session_of
@@ -164,7 +162,7 @@ class LocalInstallation(Installation):
         self._quotas().reset(project)
 
     def _quotas(self) -> QuotaOperations:
-        return QuotaOperations(self._session.database, read(self._session.conf, ProjectLimits).quotas())
+        return QuotaOperations(self._session.database, Settings(self._session.conf).project.quotas())
 
 
 class RemoteInstallation(Installation):

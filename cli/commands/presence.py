@@ -3,7 +3,7 @@
 from ...db import conductors
 from ...features.diagnosis.presence import Presence
 from ..wiring.coordination import make_observer
-from ..wiring.probes import silence_libraries
+from ..wiring.servers import silence_libraries
 from .sessions import Session
 
 

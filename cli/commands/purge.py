@@ -8,12 +8,11 @@ from functools import partial
 
 from cliff.command import Command
 
-from ...conductor.settings import ConductorSettings, StackUpkeep
 from ...db import content, events, stacks
 from ...db.engine import Database
 from ...db.ids import StackId
 from ...observe.terminal import write_lines
-from ..config.sections import read
+from ..config.sections import Settings
 from .base import AdminError
 from .progress import ProgressLine
 from .sessions import session_of
@@ -78,11 +77,11 @@ class DbPurge(Command):
         conf = session.conf
         now = session.database.clock()
         age = (
-            read(conf, ConductorSettings).keep_deleted
+            Settings(conf).conductor.keep_deleted
             if parsed.older_than is None
             else seconds_of(parsed.older_than)
         )
-        most = read(conf, StackUpkeep).keep_events if parsed.events is None else parsed.events
+        most = Settings(conf).upkeep.keep_events if parsed.events is None else parsed.events
         done = Purged()
         line = ProgressLine(self.app.stderr)
         for _ in purge(session.database, done, before=now - age, events_kept=most, batch=parsed.batch):

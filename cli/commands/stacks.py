@@ -14,7 +14,7 @@ from ...features.diagnosis.rescue import NothingToDo, Rescue, RetriedTask
 from ...observe.terminal import write_json, write_lines
 from ...rpc.outbox import Outbox
 from ..wiring.messaging import make_bus
-from ..wiring.probes import silence_libraries
+from ..wiring.servers import silence_libraries
 from .base import AdminError
 from .fleet import fleet_of
 from .sessions import Session, find_stack, session_of

@@ -6,8 +6,11 @@ from oslo_config import cfg
 
 from ..http.limits import ConnectionLimits, RequestLimits
 from .declared import NetworkType
-from .metrics_options import API_DRAIN
 
+API_DRAIN = (
+    "Seconds from SIGTERM to the stop, in which requests are still answered while /healthcheck returns 503, "
+    "so that a load balancer stops sending requests in time. 0: only running requests are finished."
+)
 _REQUEST = RequestLimits()
 _CONNECTION = ConnectionLimits()
 API = [

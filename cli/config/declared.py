@@ -98,7 +98,7 @@ _NUMBERS: Mapping[typing.Any, Callable[..., option_types.ConfigType]] = {
 }
 _FORMS: Mapping[Form, Callable[..., option_types.ConfigType]] = {
     Form.HOST: option_types.HostAddress,
-    Form.PORT: option_types.Port,
+    Form.PORT: functools.partial(option_types.Port, type_name="port value"),
     Form.URL: option_types.URI,
     Form.HTTP_URL: functools.partial(option_types.URI, schemes=["http", "https"]),
 }
@@ -126,14 +126,6 @@ def _type_and_unit(hint: typing.Any) -> tuple[typing.Any, str]:
     return hint, ""
 
 
-def owners_in(owner: type) -> Iterator[type]:
-    """Yield a dataclass, and the dataclasses with settings in it."""
-    yield owner
-    for declared in fields_of(owner).values():
-        if not isinstance(declared, DeclaredSetting):
-            yield from owners_in(declared)
-
-
 def settings_of(owner: type) -> Iterator[DeclaredSetting]:
     """Yield the settings of a dataclass in their order, with those of the dataclasses in it."""
     for declared in fields_of(owner).values():
@@ -143,13 +135,12 @@ def settings_of(owner: type) -> Iterator[DeclaredSetting]:
             yield from settings_of(declared)
 
 
-def read_section(section: typing.Any, owner: type[T], **others: object) -> T:
-    """Return a dataclass with the values of a section's options.
+def read_section(section: typing.Any, owner: type[T]) -> T:
+    """Return a dataclass with the values of a section's options; other fields keep their defaults.
 
-    :param others: values of the fields that are no settings, by name.
     :raises ValueError: values contradict each other, as the dataclass says.
     """
-    values = dict(others)
+    values: dict[str, typing.Any] = {}
     for name, declared in fields_of(owner).items():
         if isinstance(declared, DeclaredSetting):
             value = section[declared.setting.option]

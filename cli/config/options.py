@@ -4,7 +4,6 @@ import argparse
 import logging
 import pathlib
 import re
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,67 +12,20 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ...observe.logs import FORMAT
-from ...ring.timing import MembershipTiming
 from . import about
 from . import files as config_files
 from .api_options import API, GUESTS
 from .client_options import CLIENT_GROUPS
-from .drift_options import DRIFT
 from .errors import WrongConfiguration
-from .language_options import CFN, YAQL
-from .message_options import AUDIT, NOTIFICATIONS, UPGRADE_LEVELS
-from .metrics_options import METRICS, METRICS_OF_ONE, prefer_argument
-from .sections import options_of
+from .message_options import AUDIT
+from .sections import make_options
 
 LOG = logging.getLogger(__name__)
-DEFAULTS = [
-    cfg.HostAddressOpt(
-        "host",
-        default=socket.gethostname(),
-        sample_default="this host's name",
-        help="Name of this conductor on the ring and in events. It must stay the same over restarts, "
-        "and differ between conductors: two conductors of one name would take each other's work.",
-    ),
+METRICS_OF_ONE = [
+    # Not [metrics] port itself: where the file of such an argument is wrong oslo.config reports it unclearly.
+    cfg.PortOpt("metrics-port", help="[metrics] port of this conductor."),
 ]
-COORDINATION = [
-    cfg.StrOpt(
-        "backend_url",
-        secret=True,
-        default="file:///var/lib/stoker/coordination",
-        help="tooz URL of the backend that keeps the conductors' group: etcd3+http://, kazoo://, redis://, "
-        "memcached://, or file:// for a single host.",
-    ),
-    cfg.StrOpt("group", default="stoker-conductors", help="Name of the group; one for each installation."),
-    cfg.FloatOpt(
-        "heartbeat",
-        default=MembershipTiming().heartbeat,
-        help="Seconds between two heartbeats. A shorter interval detects a death sooner, and costs one "
-        "more write to the backend per conductor and interval.",
-    ),
-    cfg.FloatOpt(
-        "timeout",
-        default=MembershipTiming().timeout,
-        help="Seconds without a heartbeat after which a conductor counts as dead and others take over "
-        "its work. At least three heartbeats. A value that is too short declares a busy conductor "
-        "dead.",
-    ),
-    cfg.FloatOpt(
-        "poll",
-        default=MembershipTiming().poll,
-        help="Seconds between two reads of the group's members; at most half the timeout. A shorter interval "
-        "notices unannounced changes sooner, and costs one more read of the backend.",
-    ),
-]
-SECRETS = [
-    cfg.MultiStrOpt(
-        "key",
-        default=[],
-        secret=True,
-        help="Key that seals secrets at rest, as printed by `stoker-manage key generate`. It may be "
-        "given several times: the first key seals, all of them open.",
-    ),
-]
-
+"""Arguments of a conductor."""
 QUIET = [
     *("amqp=WARN", "kombu=ERROR", "oslo.messaging=ERROR", "alembic=WARN", "sqlalchemy=WARN"),
     # On Python 3.11 it logs an entry point, which contains itself when oslo.log's JSON formatter unfolds it.
@@ -85,20 +37,10 @@ QUIET = [
 """Libraries that log too much by default; the last two log addresses, which may hold secret values."""
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
-    "DEFAULT": [*DEFAULTS, *NOTIFICATIONS],
-    "database": options_of("database"),
-    "coordination": COORDINATION,
-    "conductor": options_of("conductor"),
-    "drift": DRIFT,
+    **make_options(),
     "api": API,
-    "cfn": CFN,
     "guests": GUESTS,
-    "metrics": METRICS,
-    "stacks": options_of("stacks"),
-    "secrets": SECRETS,
     "audit": AUDIT,
-    "upgrade_levels": UPGRADE_LEVELS,
-    "yaql": YAQL,
     **CLIENT_GROUPS,
 }
 
@@ -141,7 +83,7 @@ def load(arguments: list[str], *, program: str, files: list[pathlib.Path] | None
             description=about.description(program),
             epilog=about.epilog(program),
         )
-        prefer_argument(conf, program)
+        _prefer_argument(conf, program)
         _check_values(conf)
     except (cfg.Error, ValueError) as error:
         raise WrongConfiguration(str(error)) from error
@@ -180,7 +122,7 @@ def reload(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) -> Reloa
             prog=program,
             default_config_files=config_files.defaults(),
         )
-        prefer_argument(fresh, program)
+        _prefer_argument(fresh, program)
         _check_values(fresh)
         differing = {name for name, value in _values(fresh).items() if value != before[name]}
         conf.mutate_config_files()
@@ -214,10 +156,16 @@ def reload_options(conf: cfg.ConfigOpts, arguments: list[str], *, program: str) 
 
 def _register_own(conf: cfg.ConfigOpts, program: str) -> None:
     if program == "stoker-conductor":  # Several conductors can share a host and a file.
-        conf.register_cli_opts(DEFAULTS)
+        conf.register_cli_opts([option for option in GROUPS["DEFAULT"] if option.dest == "host"])
         conf.register_cli_opts(METRICS_OF_ONE)
     for group, options in GROUPS.items():
         conf.register_opts(options, None if group == "DEFAULT" else group)
+
+
+def _prefer_argument(conf: cfg.ConfigOpts, program: str) -> None:
+    """Prefer the port on the command line to the one in the files."""
+    if program == "stoker-conductor" and conf.metrics_port is not None:
+        conf.set_override("port", conf.metrics_port, "metrics")
 
 
 def _values(conf: cfg.ConfigOpts) -> dict[str, object]:

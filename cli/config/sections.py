@@ -1,7 +1,7 @@
-"""The sections of the configuration: the dataclasses whose settings each of them has."""
+"""The settings of the programs: the dataclasses that declare them, and the section of each."""
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 
 from oslo_config import cfg
 
@@ -11,47 +11,104 @@ from ...db.settings import InstallationSettings
 from ...engine.context import EngineSettings
 from ...engine.quotas import ProjectLimits
 from ...engine.template_urls import FetchLimits
+from ...features.registry import Feature, load
 from ...keystone.delegated_auth import DelegationSettings
 from ...keystone.remote_clouds import RemoteCloudSettings
+from ...observe.metrics import MetricsSettings
+from ...ring.settings import CoordinationSettings, HostSettings
+from ...rpc.level import UpgradeSettings
+from ...rpc.notifier import NotificationSettings
+from ...sealing.sealer import SealingSettings
+from ...template.compile import Region
 from ...template.operator_environment import OperatorFiles
-from .declared import owners_in, read_section, settings_of
+from ...template.sandbox.limits import HelperLimits
+from ..features import FEATURES
+from .declared import read_section, settings_of
 from .errors import WrongConfiguration
 
-SECTIONS: Mapping[str, Sequence[type]] = {
-    "database": [DatabaseSettings],
-    "conductor": [ConductorSettings],
-    "stacks": [
-        InstallationSettings,
-        EngineSettings,
-        ProjectLimits,
-        StackUpkeep,
-        OperatorFiles,
-        FetchLimits,
-        RemoteCloudSettings,
-        DelegationSettings,
-    ],
-}
-"""The sections in the order of the sample; ``DEFAULT`` is the one that other programs call so, too."""
-SECTION_OF = {
-    inner: section for section, owners in SECTIONS.items() for owner in owners for inner in owners_in(owner)
-}
 T = typing.TypeVar("T")
 
 
-def options_of(section: str) -> list[cfg.Opt]:
-    """Return the options of a section."""
-    return [declared.to_option() for owner in SECTIONS[section] for declared in settings_of(owner)]
+class Section(typing.Generic[T]):
+    """An attribute of `Settings`: a dataclass whose settings are options of a section.
 
-
-def read(conf: cfg.ConfigOpts, owner: type[T], **others: object) -> T:
-    """Return settings with the values of the configuration.
-
-    :param owner: a dataclass of `SECTIONS`, or one in such a dataclass.
-    :param others: values of its fields that are no settings, by name.
-    :raises WrongConfiguration: values contradict each other.
+    :param name: ``DEFAULT`` is the section that other programs call so, too.
     """
-    section = SECTION_OF[owner]
-    try:
-        return read_section(conf if section == "DEFAULT" else conf[section], owner, **others)
-    except ValueError as error:
-        raise WrongConfiguration(f"[{section}]: {error}") from error
+
+    def __init__(self, name: str, owner: type[T]) -> None:
+        self.name = name
+        self.owner = owner
+
+    def __get__(self, settings: "Settings", of: type) -> T:
+        """Return the dataclass with the values of the configuration.
+
+        :raises WrongConfiguration: values contradict each other.
+        """
+        return self.read(settings.conf)
+
+    def read(self, conf: cfg.ConfigOpts) -> T:
+        """Return the dataclass with the values of a configuration.
+
+        :raises WrongConfiguration: values contradict each other.
+        """
+        try:
+            return read_section(conf if self.name == "DEFAULT" else conf[self.name], self.owner)
+        except ValueError as error:
+            raise WrongConfiguration(f"[{self.name}]: {error}") from error
+
+
+class Settings:
+    """All settings with the values of a configuration; each attribute is read when it is asked for.
+
+    So what can change without a restart is that of this moment.
+    """
+
+    host = Section("DEFAULT", HostSettings)
+    notifications = Section("DEFAULT", NotificationSettings)
+    database = Section("database", DatabaseSettings)
+    coordination = Section("coordination", CoordinationSettings)
+    conductor = Section("conductor", ConductorSettings)
+    region = Section("cfn", Region)
+    metrics = Section("metrics", MetricsSettings)
+    installation = Section("stacks", InstallationSettings)
+    engine = Section("stacks", EngineSettings)
+    project = Section("stacks", ProjectLimits)
+    upkeep = Section("stacks", StackUpkeep)
+    operator_files = Section("stacks", OperatorFiles)
+    fetches = Section("stacks", FetchLimits)
+    remote_clouds = Section("stacks", RemoteCloudSettings)
+    delegation = Section("stacks", DelegationSettings)
+    sealing = Section("secrets", SealingSettings)
+    upgrade = Section("upgrade_levels", UpgradeSettings)
+    expressions = Section("yaql", HelperLimits)
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self.conf = conf
+
+    def of_feature(self, feature: Feature) -> typing.Any:
+        """Return the settings of a feature; None: it has none.
+
+        :raises WrongConfiguration: values contradict each other.
+        """
+        section = _section_of(feature)
+        return None if section is None else section.read(self.conf)
+
+
+def _section_of(feature: Feature) -> Section[typing.Any] | None:
+    return Section(feature.name, load(feature.settings)) if feature.settings else None
+
+
+def sections() -> Iterator[Section[typing.Any]]:
+    """Yield all sections; one that several dataclasses share comes as often."""
+    yield from (section for section in vars(Settings).values() if isinstance(section, Section))
+    yield from (section for section in map(_section_of, FEATURES) if section is not None)
+
+
+def make_options() -> dict[str, list[cfg.Opt]]:
+    """Return the options of all declared settings, by section."""
+    options: dict[str, list[cfg.Opt]] = {}
+    for section in sections():
+        options.setdefault(section.name, []).extend(
+            declared.to_option() for declared in settings_of(section.owner)
+        )
+    return options

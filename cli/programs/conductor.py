@@ -4,8 +4,6 @@ import logging
 import sys
 import time
 
-from ...conductor.settings import ConductorSettings, StackUpkeep
-from ..config.sections import read
 from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
 
 from oslo_config import cfg  # isort: skip
@@ -15,6 +13,7 @@ from ...conductor.service import Conductor
 from ...observe.recorder import SILENT
 from ..config import options
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 from ..daemon.main_loop import OperatorSignal, SignalQueue, print_stacks_on_abort, run_main_loop
 from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
@@ -55,10 +54,12 @@ class ConductorProcess:
     def start(self) -> None:
         """Connect, and begin to work, see Daemon."""
         conf = self._conf
-        recorder = make_recorder(PROGRAM) if conf.metrics.port else None
+        recorder = make_recorder(PROGRAM) if Settings(conf).metrics.port else None
         self._parts = parts = open_parts(conf, recorder or SILENT)
         conductor = make_conductor(
-            parts, conf.host, on_too_many_hung=lambda: self.signals.put(OperatorSignal.REPLACE)
+            parts,
+            Settings(conf).host.host,
+            on_too_many_hung=lambda: self.signals.put(OperatorSignal.REPLACE),
         )
         self.signals.report = start_reports(conf, PROGRAM, conductor.monitor.sections())
         if recorder is not None:
@@ -73,8 +74,8 @@ class ConductorProcess:
         assert conductor is not None
         event = OperatorSignal.STOP
         if _join(conductor, self.signals, self._systemd):
-            LOG.info("stoker-conductor %s is in the ring and serves", conf.host)
-            self._systemd.ready(f"{conf.host} is in the ring")
+            LOG.info("stoker-conductor %s is in the ring and serves", conductor.host)
+            self._systemd.ready(f"{conductor.host} is in the ring")
             event = run_main_loop(
                 self.signals,
                 self._systemd,
@@ -130,11 +131,11 @@ def _join(conductor: Conductor, signals: SignalQueue, systemd: Systemd) -> bool:
 
 def _reload(conf: cfg.ConfigOpts, conductor: Conductor, arguments: list[str]) -> str:
     status = options.reload_options(conf, arguments, program=PROGRAM)
-    settings = read(conf, ConductorSettings)
+    settings = Settings(conf).conductor
     conductor.reconfigure(
         weight=settings.weight,
         drain=settings.drain,
         keep_deleted=settings.keep_deleted,
-        keep_events=read(conf, StackUpkeep).keep_events,
+        keep_events=Settings(conf).upkeep.keep_events,
     )
     return status

@@ -23,11 +23,11 @@ from ...template.sandbox import system_calls
 from ..commands.config import problems
 from ..config.about import description, epilog
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 from ..daemon.main_loop import run_command
-from ..wiring.configured_servers import optional_servers
 from ..wiring.database import open_database
-from ..wiring.probes import SERVERS, answers
 from ..wiring.secrets import make_sealer
+from ..wiring.servers import SERVERS, answers, optional_servers
 
 PROGRAM = "stoker-status"
 DONE = Result(Code.SUCCESS)
@@ -142,7 +142,7 @@ def _keys(conf: cfg.ConfigOpts) -> Result:
 def _conductors(conf: cfg.ConfigOpts) -> Result:
     database, _ = open_database(conf)
     rows = conductors.may_rejoin(database.read(conductors.list_all), database.clock())
-    return judged({c.host: c.rpc_version for c in rows}, pin=conf.upgrade_levels.conductor)
+    return judged({c.host: c.rpc_version for c in rows}, pin=Settings(conf).upgrade.pin)
 
 
 def judged(spoken: Mapping[str, str], *, pin: str) -> Result:

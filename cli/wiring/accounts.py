@@ -16,9 +16,8 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from ...api.health import AccountHealth
-from ...keystone.delegated_auth import DelegationSettings
 from ..config.errors import WrongConfiguration
-from ..config.sections import read
+from ..config.sections import Settings
 from .keystone import SECTION as API
 from .keystone import make_session, register_options
 from .trusts import SECTION as TRUSTEE
@@ -38,7 +37,7 @@ def accounts(conf: cfg.ConfigOpts) -> dict[str, Opened]:
     """Return the sections of the accounts that are used, each with a function that opens its session."""
     if conf.api.auth_strategy == "none":
         return {}
-    has_trusts = read(conf, DelegationSettings).method == ASK_KEYSTONE
+    has_trusts = Settings(conf).delegation.method == ASK_KEYSTONE
     return {API: _own_session, **({TRUSTEE: trustee_session} if has_trusts else {})}
 
 

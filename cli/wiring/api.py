@@ -14,8 +14,7 @@ from ..config.errors import WrongConfiguration
 from .engine import make_engine_context
 from .keystone import behind_keystone
 from .messaging import Notifications
-from .origins import make_origin_guard
-from .pages import make_pages
+from .pages import make_origin_guard, make_pages
 from .parts import Parts
 from .routes import ROUTES
 from .services import make_services

@@ -1,5 +1,6 @@
 """The checks of goals against the clouds of callers, from the configuration."""
 
+from dataclasses import replace
 from typing import Any
 
 from keystoneauth1 import loading
@@ -14,10 +15,8 @@ from ...engine.cloud import ANSWERED_WITHIN, CloudChecks
 from ...engine.cloud_questions import ServiceQuestions
 from ...engine.container_files import ContainerFiles
 from ...engine.template_urls import FetchLimits, TemplateFetcher
-from ...keystone.remote_clouds import RemoteCloudSettings
-from ...template.compile import Limits
 from ..config.client_options import client_options
-from ..config.sections import read
+from ..config.sections import Settings
 from .trusts import SECTION
 
 
@@ -62,8 +61,8 @@ def make_downloads(conf: cfg.ConfigOpts) -> Downloads:
 def fetch_limits(conf: cfg.ConfigOpts) -> FetchLimits:
     """Return the limits of templates that are fetched: no longer than a request, or a template, may be."""
     most = conf.api.max_body
-    template = read(conf, Limits).template_bytes
-    return read(conf, FetchLimits, max_bytes=min(most, template or most))
+    template = Settings(conf).engine.limits.template_bytes
+    return replace(Settings(conf).fetches, max_bytes=min(most, template or most))
 
 
 def make_endpoints(conf: cfg.ConfigOpts) -> Endpoints:
@@ -71,5 +70,5 @@ def make_endpoints(conf: cfg.ConfigOpts) -> Endpoints:
 
     :raises WrongConfiguration: an option of [clients] is wrong.
     """
-    remote = read(conf, RemoteCloudSettings)
+    remote = Settings(conf).remote_clouds
     return Endpoints(client_options(conf), remote.hosts, remote.proxy)

@@ -17,7 +17,7 @@ from ...db.ids import MemberId
 from ...engine.context import EngineContext
 from ...engine.nested_stacks import NestedStacks
 from ...ring.membership import Membership
-from ..config.sections import read
+from ..config.sections import Settings
 from .cloud import make_endpoints
 from .coordination import make_membership
 from .parts import Parts
@@ -48,8 +48,8 @@ def make_core(parts: Parts, context: EngineContext, nested: NestedStacks, host: 
     liveness = Liveness()
     ownership = Ownership(membership, host)
     progress = Progress(liveness, membership.timing.progress)
-    settings = read(parts.conf, ConductorSettings)
-    upkeep = read(parts.conf, StackUpkeep)
+    settings = Settings(parts.conf).conductor
+    upkeep = Settings(parts.conf).upkeep
     limits = WorkLimits(
         threads=settings.threads,
         in_progress=settings.in_progress,

@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from oslo_config import cfg
 
 from ...engine.context import EngineContext
-from ...engine.planning.plan import Defaults
 from ...features.diagnosis.presence import FleetSettings
 from ...features.diagnosis.services import ConsoleServices
-from ..config.sections import read
-from .health import conductors_in_group
+from ..config.sections import Settings
+from .coordination import conductors_in_group
 from .parts import Parts
 
 
 def fleet_settings(conf: cfg.ConfigOpts) -> FleetSettings:
     """Return the options for diagnoses of unfinished stacks."""
-    section = conf.coordination
-    takeover = 2 * (section.timeout + section.poll) + 1.0
-    return FleetSettings(takeover=takeover, grace=read(conf, Defaults).cancel_grace)
+    timing = Settings(conf).coordination.timing
+    takeover = 2 * (timing.timeout + timing.poll) + 1.0
+    return FleetSettings(takeover=takeover, grace=Settings(conf).engine.defaults.cancel_grace)
 
 
 def make_console(parts: Parts, context: EngineContext) -> Mapping[type, typing.Any]:

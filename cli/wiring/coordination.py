@@ -5,29 +5,15 @@ from collections.abc import Callable
 import tooz
 from oslo_config import cfg
 
-from ...conductor.settings import ConductorSettings
 from ...ring.group import Group, make_coordinator
 from ...ring.local_member import LocalMember
 from ...ring.membership import Membership
-from ...ring.observer import Observer, SharedObserver
-from ...ring.timing import MembershipTiming
+from ...ring.observer import GroupStatus, Observer, SharedObserver
 from ..config.errors import WrongConfiguration
-from ..config.sections import read
+from ..config.sections import Settings
 
 OBSERVER = "observer"
 """Begins the name under which a process connects that does not join."""
-
-
-def make_timing(conf: cfg.ConfigOpts) -> MembershipTiming:
-    """Return the intervals of the membership.
-
-    :raises WrongConfiguration: the intervals contradict each other.
-    """
-    section = conf.coordination
-    try:
-        return MembershipTiming(section.heartbeat, section.timeout, section.poll)
-    except ValueError as error:
-        raise WrongConfiguration(f"[coordination]: {error}") from error
 
 
 def make_observer(conf: cfg.ConfigOpts, *, keep: float = 0.0) -> SharedObserver:
@@ -36,13 +22,13 @@ def make_observer(conf: cfg.ConfigOpts, *, keep: float = 0.0) -> SharedObserver:
     :param keep: the seconds for which an observation is returned again.
     :raises WrongConfiguration: the options of the coordination are wrong.
     """
-    timing = make_timing(conf)
-    section = conf.coordination
+    settings = Settings(conf).coordination
+    name = f"{OBSERVER}-{Settings(conf).host.host}"
 
     def make() -> Observer:
-        return Observer(Group(section.backend_url, section.group, f"{OBSERVER}-{conf.host}"), timing)
+        return Observer(Group(settings.backend_url, settings.group, name), settings.timing)
 
-    return SharedObserver(make, longest=timing.silence, keep=keep)
+    return SharedObserver(make, longest=settings.timing.silence, keep=keep)
 
 
 def make_membership(
@@ -53,11 +39,12 @@ def make_membership(
     :raises WrongConfiguration: the coordination backend cannot have groups.
     """
     check_backend(conf)
+    settings = Settings(conf).coordination
     return Membership(
-        Group(conf.coordination.backend_url, conf.coordination.group, host),
-        LocalMember(host, read(conf, ConductorSettings).weight),
+        Group(settings.backend_url, settings.group, host),
+        LocalMember(host, Settings(conf).conductor.weight),
         shard_count=shard_count,
-        timing=make_timing(conf),
+        timing=settings.timing,
         clock=clock,
     )
 
@@ -68,6 +55,14 @@ def check_backend(conf: cfg.ConfigOpts) -> None:
     :raises WrongConfiguration: there is none, or its library is not installed.
     """
     try:
-        make_coordinator(conf.coordination.backend_url, b"check")
+        make_coordinator(Settings(conf).coordination.backend_url, b"check")
     except (tooz.ToozError, RuntimeError, ImportError, ValueError) as error:
         raise WrongConfiguration(f"[coordination] backend_url: {error}") from error
+
+
+def conductors_in_group(conf: cfg.ConfigOpts) -> Callable[[], GroupStatus | str]:
+    """Return a function that reads which conductors are alive, once in [coordination] poll seconds.
+
+    :raises WrongConfiguration: the options of the coordination are wrong.
+    """
+    return make_observer(conf, keep=Settings(conf).coordination.timing.poll).status

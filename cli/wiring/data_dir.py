@@ -4,14 +4,13 @@ import pathlib
 
 from oslo_config import cfg
 
-from ...db.connections import DatabaseSettings
 from ...db.engine import Database
 from ...db.errors import WrongRevision
 from ...db.schema import revisions
 from ...sealing.sealer import Sealer
 from ..config.errors import WrongConfiguration
 from ..config.files import write_private
-from ..config.sections import read
+from ..config.sections import Settings
 from .database import CONNECTION
 
 # All conductors share one interpreter with the API, on a machine that its user keeps busy.  They must not
@@ -50,7 +49,7 @@ def migrate(conf: cfg.ConfigOpts) -> None:
 
     :raises WrongConfiguration: the database is of a newer release.
     """
-    database = Database(read(conf, DatabaseSettings).connection)
+    database = Database(Settings(conf).database.connection)
     try:
         if database.read(revisions.current) != revisions.NEWEST:
             # Alembic has a hundred modules, which a start that finds nothing to migrate needs not.

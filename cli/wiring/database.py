@@ -7,20 +7,19 @@ import oslo_db.exception
 import sqlalchemy
 from oslo_config import cfg
 
+from ...api.health import DatabaseHealth
 from ...conductor.liveness import answered
 from ...db import settings as installation
-from ...db.connections import DatabaseSettings
 from ...db.engine import Database, ServerClock, Trouble
 from ...db.errors import ShardCountMismatch, Unavailable
 from ...db.notifications import Listener
 from ...db.schema import revisions
 from ...db.schema.revisions import Fit
-from ...db.settings import InstallationSettings
 from ...observe import metrics
 from ...observe.recorder import Recorder
 from ..config.errors import WrongConfiguration
 from ..config.files import missing
-from ..config.sections import read
+from ..config.sections import Settings
 
 CONNECTION = "[database] connection"
 OnTrouble = Callable[[Trouble], None]
@@ -66,7 +65,7 @@ def connect(
         or limits contradict each other.
     """
     require_configuration(conf)
-    settings = read(conf, DatabaseSettings)
+    settings = Settings(conf).database
     try:
         return Database(
             settings.connection,
@@ -102,7 +101,7 @@ def open_database(
         at = database.read(revisions.current)
     if not (fit := revisions.fit_of(at)).works:
         raise WrongConfiguration(f"{CONNECTION}: {unfit(at, fit)}")
-    expected = read(conf, InstallationSettings).shard_count
+    expected = Settings(conf).installation.shard_count
     try:
         with needed_at_start():
             return database, database.write(lambda conn: installation.shard_count(conn, expected))
@@ -135,3 +134,12 @@ def unfit(at: str | None, fit: Fit) -> str:
         needs = f"the database is at {at}, this release needs {revisions.EXPANDED}"
         return f"{needs}: run {sync} --expand`, {also}"
     return revisions.unknown(at)
+
+
+def database_health(conf: cfg.ConfigOpts) -> DatabaseHealth:
+    """Make the check of the database.
+
+    It has a connection of its own: while all others are busy the database is healthy.
+    """
+    database = connect(conf, pool_size=1)
+    return DatabaseHealth(database.ping)

@@ -12,7 +12,7 @@ from ...engine.updates import Updates
 from ...features.registry import Feature, load
 from ...keystone.service_clients import ServiceClients
 from ..config.client_options import client_options
-from ..features import settings_of
+from ..config.sections import Settings
 from .cloud import make_endpoints
 from .conductor_core import ConductorCore
 
@@ -24,7 +24,7 @@ def duties_of(
     duties = dict(DUTIES)
     for feature in features:
         if feature.duties:
-            duties.update(load(feature.duties)(settings_of(feature, conf), services))
+            duties.update(load(feature.duties)(Settings(conf).of_feature(feature), services))
     return duties
 
 

@@ -7,12 +7,10 @@ from oslo_config import cfg
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
 from ...engine.nested_stacks import NestedStacks
-from ...engine.quotas import ProjectLimits
 from ...engine.template_urls import TemplateFetcher
 from ...keystone.delegated_auth import NO_TRUSTS
 from ...keystone.delegations import Delegations
-from ..config.language_options import region
-from ..config.sections import read
+from ..config.sections import Settings
 from .cloud import fetch_limits
 from .parts import Parts
 
@@ -31,7 +29,7 @@ def make_engine_context(parts: Parts) -> EngineContext:
         compiler=GoalCompiler(
             parts.catalogue,
             settings.limits,
-            region(parts.conf),
+            Settings(parts.conf).region,
             has_cloud=parts.trusts is not NO_TRUSTS,
         ),
         delegations=Delegations(
@@ -50,10 +48,12 @@ def engine_settings(conf: cfg.ConfigOpts, shard_count: int) -> EngineSettings:
 
     :param shard_count: number of shards with which the database was created.
     """
-    quotas = read(conf, ProjectLimits).quotas()
-    settings = read(conf, EngineSettings, shard_count=shard_count, quotas=quotas)
+    quotas = Settings(conf).project.quotas()
+    settings = Settings(conf).engine
     return replace(
         settings,
+        shard_count=shard_count,
+        quotas=quotas,
         limits=replace(settings.limits, config_bytes=settings.software.config_bytes),
         software=replace(settings.software, quotas=quotas),
     )

@@ -14,9 +14,9 @@ from ...shapes import Json
 from ...template.errors import TemplateError
 from ...template.language import is_template_name
 from ...template.load import load_document
-from ...template.operator_environment import OperatorFiles, merge_operator_files
+from ...template.operator_environment import merge_operator_files
 from ..config.errors import WrongConfiguration
-from ..config.sections import read
+from ..config.sections import Settings
 
 MOST_BYTES = 1024 * 1024
 """Size of a file above which it is no environment or template that somebody has written."""
@@ -33,7 +33,7 @@ def with_operator_files(registry: ResourceRegistry, conf: cfg.ConfigOpts) -> Res
 
     :raises WrongConfiguration: a file cannot be read or is wrong; the text names it.
     """
-    settings = read(conf, OperatorFiles)
+    settings = Settings(conf).operator_files
     shared = pathlib.Path(settings.template_dir)
     paths = sorted(path for path in shared.rglob("*") if is_template_name(path.name) and path.is_file())
     names = {path.relative_to(shared).as_posix(): path.absolute().as_uri() for path in paths}

@@ -9,7 +9,7 @@ from keystoneauth1.session import Session
 from ...features.moves.inward.api_reader import Get, HeatApi, HeatRefusal
 from ...keystone.guarded_http import bounded_session
 from ...shapes import Json
-from .cloud_access import SERVICE, NoCredentials, open_cloud_access, split_address
+from .operator_api import SERVICE, NoCredentials, open_cloud_access, split_address
 
 RETRIES = 2
 LONGEST = 300.0

@@ -15,11 +15,11 @@ from ...features.moves.inward.verify import Verifier
 from ...keystone.delegated_auth import NO_TRUSTS
 from ...keystone.delegations import Delegations
 from ...keystone.trusts import KeystoneTrusts
-from ..config.language_options import region
+from ..config.sections import Settings
 from .engine import engine_settings
+from .moves import open_for_moves
 from .parts import make_trusts
 from .secrets import make_addresses, make_sealer, signal_root
-from .stack_moves import open_for_moves
 
 
 class _NoHints(Hints):
@@ -56,7 +56,7 @@ def open_import(
             hints=_NoHints(),
             clock=database.clock,
             settings=settings,
-            compiler=GoalCompiler(catalogue, settings.limits, region(conf)),
+            compiler=GoalCompiler(catalogue, settings.limits, Settings(conf).region),
             delegations=Delegations(database=database, sealer=sealer, trusts=NO_TRUSTS, clock=database.clock),
         )
         near = Neighbours(make_addresses(conf, database, sealer), signal_root(conf))

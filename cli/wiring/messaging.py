@@ -17,6 +17,7 @@ from ...rpc.level import Level
 from ...rpc.notifier import SERVICE, Notifier, open_notifier
 from ...rpc.outbox import Outbox
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 
 GATHER = 0.01
 """Seconds in which hints of the API's requests share a message: less than a conductor needs for a step."""
@@ -82,7 +83,7 @@ def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:
         rows = database.read(conductors.list_all)
         return {c.rpc_version for c in conductors.may_rejoin(rows, database.clock())}
 
-    return Level(spoken, pin=lambda: conf.upgrade_levels.conductor)
+    return Level(spoken, pin=lambda: Settings(conf).upgrade.pin)
 
 
 def make_bus(
@@ -114,17 +115,17 @@ def make_notifier(conf: cfg.ConfigOpts) -> Notifications | None:
 
     :raises WrongConfiguration: a driver does not exist, or has no broker.
     """
-    publisher = conf.default_publisher_id or f"{SERVICE}.{conf.host}"
+    settings = Settings(conf).notifications
+    publisher = settings.publisher or f"{SERVICE}.{Settings(conf).host.host}"
     section = "[oslo_messaging_notifications]"
     unknown = sorted({*conf.oslo_messaging_notifications.driver} - (drivers := _notification_drivers()))
     if unknown:
         raise WrongConfiguration(
             f"{section} driver: there is no {', '.join(unknown)}; known are: {', '.join(sorted(drivers))}"
         )
-    level = conf.default_notification_level
     url = conf.transport_url
     try:
-        opened = open_notifier(conf, publisher=publisher, level=level, url=url)
+        opened = open_notifier(conf, publisher=publisher, level=settings.level, url=url)
     except (ValueError, oslo_messaging.InvalidTransportURL, oslo_messaging.DriverLoadFailure) as error:
         raise WrongConfiguration(f"{section} transport_url: {error}") from error
     return None if opened is None else Notifications(*opened)

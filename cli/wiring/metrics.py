@@ -15,6 +15,7 @@ from ...observe.metrics import CONTENT_TYPE, Metric, Sample
 from ...observe.prometheus import SHARED, Prometheus, share
 from ...observe.recorder import SILENT, Recorder
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 from ..daemon.version import VERSION
 from ..features import FEATURES
 from ..http.server import HttpServer
@@ -50,7 +51,7 @@ def recorder_of_api(conf: cfg.ConfigOpts) -> Recorder:
 
     :raises WrongConfiguration: the directory that several processes share cannot be used.
     """
-    return make_recorder(metrics.API) if conf.metrics.api else SILENT
+    return make_recorder(metrics.API) if Settings(conf).metrics.api else SILENT
 
 
 @contextlib.contextmanager
@@ -59,7 +60,7 @@ def shared_metrics(conf: cfg.ConfigOpts) -> Iterator[None]:
 
     They lie in a temporary directory, which is removed at the end.
     """
-    if not conf.metrics.api or SHARED in os.environ:
+    if not Settings(conf).metrics.api or SHARED in os.environ:
         yield
         return
     with tempfile.TemporaryDirectory(prefix="stoker-metrics-", ignore_cleanup_errors=True) as directory:
@@ -106,10 +107,11 @@ def serve_conductor(conf: cfg.ConfigOpts, monitor: Monitor, recorder: Prometheus
     """
     recorder.watch(monitor.samples)
     page = ConductorPage(monitor, recorder.text)
-    server = HttpServer(page, host=conf.metrics.host, port=conf.metrics.port, threads=SCRAPES)
+    settings = Settings(conf).metrics
+    server = HttpServer(page, host=settings.host, port=settings.port, threads=SCRAPES)
     try:
         server.start()
     except OSError as error:
-        where = f"{conf.metrics.host}:{conf.metrics.port}"
+        where = f"{settings.host}:{settings.port}"
         raise WrongConfiguration(f"[metrics] port: {where} cannot be listened on: {error}") from error
     return server

@@ -1,12 +1,14 @@
-"""The pages of the console, from the configuration."""
+"""The pages of the console, and the guard against those of others, from the configuration."""
 
 import functools
 import logging
+import socket
 
 from keystoneauth1 import loading
 from keystoneauth1.exceptions import MissingRequiredOptions, NoMatchingPlugin
 from oslo_config import cfg
 
+from ...api.origins import OriginGuard
 from ...console.pages import Console
 from ...keystone.login import KeystoneLogin
 from ..config.errors import WrongConfiguration
@@ -41,3 +43,14 @@ def _keystone(conf: cfg.ConfigOpts) -> str | None:
         raise WrongConfiguration(f"[{SECTION}]: {error}") from error
     address: str | None = getattr(account, "auth_url", None) or conf[SECTION].www_authenticate_uri
     return address
+
+
+def make_origin_guard(conf: cfg.ConfigOpts) -> OriginGuard | None:
+    """Make the guard; None: Keystone's tokens protect the API."""
+    if conf.api.auth_strategy != "none":
+        return None
+    addresses = [conf.api.public_url, conf.guests.metadata_url, conf.guests.waitcondition_url]
+    return OriginGuard(
+        [conf.api.bind_host, socket.gethostname(), *conf.api.allowed_hosts],
+        [address for address in addresses if address],
+    )

@@ -8,14 +8,13 @@ from oslo_config import cfg
 from ...conductor.lookout import ANNOUNCE_EVERY
 from ...db.engine import Commits, Database
 from ...engine.signal_urls import SignalAddresses
-from ...keystone.delegated_auth import NO_TRUSTS, DelegationSettings, TrustProvider
+from ...keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from ...observe.recorder import SILENT, Recorder
 from ...resources.registry import ResourceRegistry
 from ...sealing.sealer import Sealer
 from ...template.sandbox.pool import HelperPool, install
 from ..config.errors import WrongConfiguration
-from ..config.language_options import helper_limits
-from ..config.sections import read
+from ..config.sections import Settings
 from .database import count_troubles, open_database, require_configuration
 from .environment_files import installed_types, with_operator_files
 from .messaging import Messaging, Notifications, make_notifier, open_messaging
@@ -66,7 +65,7 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, *, gather: flo
     require_configuration(conf)
     make_sealer(conf)  # Checks the key before anything is opened.
     catalogue = with_operator_files(installed_types(conf), conf)
-    helpers = install(helper_limits(conf))
+    helpers = install(Settings(conf).expressions)
     notifications = make_notifier(conf)
     listener = None if notifications is None else notifications.notifier.notify
     commits = Commits()
@@ -103,7 +102,7 @@ def make_trusts(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> TrustProvi
 
     :raises WrongConfiguration: there is no such method, or its options are not complete.
     """
-    method = read(conf, DelegationSettings).method
+    method = Settings(conf).delegation.method
     if "none" in (conf.api.auth_strategy, method) or not catalogue.uses_credentials:
         return NO_TRUSTS
     points = {point.name: point for point in importlib.metadata.entry_points(group=TRUST_METHODS)}

@@ -1,12 +1,16 @@
-"""The routes of the API, and the columns of its lists, composed of the kernel's and those of the features."""
+"""The routes of the API, the columns of its lists, and what handlers use, composed of the features' parts."""
 
-from collections.abc import Iterable, Sequence
+import typing
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...api import routes
 from ...api.collaborators import ReadColumns
 from ...api.operations import Routes
+from ...engine.context import EngineContext
 from ...features.registry import Feature, load
+from ..config.sections import Settings
 from ..features import FEATURES
+from .parts import Parts
 
 
 def routes_of(features: Iterable[Feature]) -> Routes:
@@ -17,6 +21,19 @@ def routes_of(features: Iterable[Feature]) -> Routes:
 def columns_of(features: Iterable[Feature]) -> Sequence[ReadColumns]:
     """Return the functions that read what some features show in lists of stacks."""
     return [load(feature.columns) for feature in features if feature.columns]
+
+
+def services_of(
+    features: Iterable[Feature], parts: Parts, context: EngineContext
+) -> Mapping[type, typing.Any]:
+    """Return what the handlers of some features use, by type: their settings, and their services."""
+    services = dict[type, typing.Any]()
+    for feature in features:
+        if (settings := Settings(parts.conf).of_feature(feature)) is not None:
+            services[type(settings)] = settings
+        if feature.services:
+            services.update(load(f"cli.wiring.{feature.services}")(parts, context))
+    return services
 
 
 ROUTES = routes_of(FEATURES)

@@ -11,6 +11,7 @@ from ...engine.signal_urls import KEY_BYTES, SignalAddresses
 from ...sealing.sealer import Sealer, SealError
 from ...template.residual import ARGS, sealed
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 
 _TAIL = re.compile(r"/+(v1/*)?(waitcondition/*)?$")
 """The end of an address that Heat's options for servers may have."""
@@ -22,7 +23,7 @@ def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
     :raises WrongConfiguration: there is no key, or a key is malformed.
     """
     try:
-        return Sealer(conf.secrets.key)
+        return Sealer(Settings(conf).sealing.keys)
     except ValueError as error:
         raise WrongConfiguration(f"[secrets] key: {error}") from error
 

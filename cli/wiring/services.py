@@ -1,7 +1,6 @@
 """The services that the API's handlers work with, from the parts of a process."""
 
-import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 
 from oslo_config import cfg
 
@@ -15,14 +14,13 @@ from ...engine.snapshots import Snapshots
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
 from ...engine.validate import Validation
-from ...features.registry import Feature, load
-from ..features import FEATURES, feature_settings
+from ..features import FEATURES
 from .accounts import account_health
 from .cloud import make_cloud_checks, make_downloads
-from .health import database_health
+from .database import database_health
 from .keystone import make_auth, make_ec2
 from .parts import Parts
-from .routes import columns_of
+from .routes import columns_of, services_of
 from .software import make_guests, make_software
 
 
@@ -68,17 +66,6 @@ def make_services(
         columns=columns_of(FEATURES),
         features=services_of(FEATURES, parts, context),
     )
-
-
-def services_of(
-    features: Iterable[Feature], parts: Parts, context: EngineContext
-) -> Mapping[type, typing.Any]:
-    """Return what the handlers of some features use, by type: their settings, and their services."""
-    services = dict(feature_settings(features, parts.conf))
-    for feature in features:
-        if feature.services:
-            services.update(load(f"cli.wiring.{feature.services}")(parts, context))
-    return services
 
 
 def _health_problem(conf: cfg.ConfigOpts) -> Callable[[], str | None]:

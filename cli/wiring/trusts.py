@@ -10,11 +10,10 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from ...keystone.client_options import ClientOptions
-from ...keystone.delegated_auth import DelegationSettings
 from ...keystone.ec2_tokens import Ec2Tokens
 from ...keystone.trusts import KeystoneTrusts
 from ..config.errors import WrongConfiguration
-from ..config.sections import read
+from ..config.sections import Settings
 
 SECTION = "trustee"
 API_SECTION = "keystone_authtoken"
@@ -49,7 +48,7 @@ def make_trusts(conf: cfg.ConfigOpts) -> KeystoneTrusts:
             f"[{SECTION}]: {error}; trusts need the service's own account with a password, as in "
             f"[{API_SECTION}], or set [stacks] deferred_auth_method to none"
         ) from error
-    settings = read(conf, DelegationSettings)
+    settings = Settings(conf).delegation
     return KeystoneTrusts(session, roles=settings.roles, redelegation=settings.allow_redelegation)
 
 

@@ -9,5 +9,5 @@ DRIFT = Feature(
     duties="features.drift.duty:make_duties",
     metrics="features.drift.metrics:METRICS",
     commands={"reconcile": "reconcile:Reconcile"},
-    settings="drift_options:drift_settings",
+    settings="features.drift.rows:DriftSettings",
 )

@@ -13,6 +13,7 @@ from ...db.bulk import OneOf
 from ...db.ids import ResourceId, StackId, TraversalId
 from ...db.schema import tables
 from ...db.states import Status
+from ...settings import Seconds, setting
 from ...shapes import Json, JsonMap
 
 SEARCH = ""
@@ -21,16 +22,27 @@ SEARCH = ""
 
 @dataclass(frozen=True)
 class DriftSettings:
-    """The settings of [drift].
+    """The observation of what users change in the cloud behind their stacks."""
 
-    :ivar enabled: whether conductors observe drift by themselves.
-    :ivar interval: seconds between two observations of a stack, and least between two healings.
-    :ivar heal: whether stacks whose environments ask for it heal themselves.
-    """
-
-    enabled: bool = False
-    interval: float = 3600.0
-    heal: bool = True
+    enabled: bool = setting(
+        "enabled",
+        False,
+        "Whether conductors observe drift: resources that are gone from the cloud, or differ from their "
+        "templates. Each interval costs lists of each project's resources.",
+    )
+    interval: Seconds = setting(
+        "interval",
+        3600.0,
+        "Seconds between two observations of a project's stacks, and minimum seconds between two healings "
+        "of a stack. A shorter interval detects drift sooner, and sends more requests to the services.",
+        least=60.0,
+    )
+    heal: bool = setting(
+        "heal",
+        True,
+        "Whether stacks whose environments ask for it heal themselves by an update. False: their drift is "
+        "only reported.",
+    )
 
 
 class DriftState(enum.StrEnum):

@@ -13,8 +13,8 @@ from sqlalchemy.engine import Connection
 from stoker.cli.commands.database import migrate
 from stoker.cli.config import options
 from stoker.cli.wiring.database import connect
-from stoker.cli.wiring.heat_export import open_export
 from stoker.cli.wiring.heat_import import open_import
+from stoker.cli.wiring.moves import open_export
 from stoker.db import resources, stacks, usage
 from stoker.db.engine import Database
 from stoker.db.ids import StackId

@@ -15,8 +15,8 @@ from stoker.api.health import AccountHealth
 from stoker.cli.config import options
 from stoker.cli.config.errors import WrongConfiguration
 from stoker.cli.wiring.accounts import KeystoneSilent, account_health, check_account
-from stoker.cli.wiring.configured_servers import optional_servers
 from stoker.cli.wiring.keystone import behind_keystone
+from stoker.cli.wiring.servers import optional_servers
 
 Json = typing.Any
 ACCOUNT = """\

@@ -1,7 +1,7 @@
 """A limit protects the service, and is far above real use: at least four times what is known of it."""
 
 import pytest
-from stoker.cli.config.sections import options_of
+from stoker.cli.config.sections import make_options
 from stoker.cli.http.limits import RequestLimits
 
 REAL_USE = {
@@ -11,7 +11,7 @@ REAL_USE = {
     "max_software_of_server": 355_717,
     "max_template": 128 * 1024,
 }
-DEFAULTS = {option.name: option.default for option in options_of("stacks")}
+DEFAULTS = {option.name: option.default for option in make_options()["stacks"]}
 
 
 @pytest.mark.parametrize("name", REAL_USE)

@@ -1,19 +1,47 @@
-"""The export of stacks to Heat, from the configuration."""
+"""The moves of stacks from Heat and to it, from the configuration."""
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from oslo_config import cfg
 
+from ...db.engine import Database
 from ...features.moves.heat.cipher import HeatCipher
 from ...features.moves.heat.reader import HeatDatabase
 from ...features.moves.inward.run import CLAIMED_BY
 from ...features.moves.outward.run import Export, ExportParts
 from ...features.moves.outward.stoker_rows import StokerDatabase
 from ...keystone.trusts import KeystoneTrusts
+from ...resources.registry import ResourceRegistry
+from ...template.sandbox.pool import install
+from ..config.sections import Settings
+from .database import open_database
+from .environment_files import installed_types, with_operator_files
 from .parts import make_trusts
 from .secrets import make_sealer
-from .stack_moves import open_for_moves
+
+
+@dataclass(frozen=True)
+class MoveParts:
+    """Stoker's database and types, and the helpers of expressions, as long as stacks are moved."""
+
+    catalogue: ResourceRegistry
+    database: Database
+    shard_count: int
+
+
+@contextlib.contextmanager
+def open_for_moves(conf: cfg.ConfigOpts) -> Iterator[MoveParts]:
+    """Connect to Stoker's database, and start the helpers of expressions.
+
+    :raises WrongConfiguration: an option is missing or wrong.
+    """
+    catalogue = with_operator_files(installed_types(conf), conf)
+    with contextlib.closing(install(Settings(conf).expressions)):
+        database, shard_count = open_database(conf, long_work=True)
+        with contextlib.closing(database):
+            yield MoveParts(catalogue, database, shard_count)
 
 
 @contextlib.contextmanager
