@@ -16,6 +16,7 @@ from stoker.resources.contract.schema import BASE_ATTRIBUTES, Attribute, Propert
 from stoker.resources.openstack.declared import DeclaredThing
 from stoker.resources.openstack.statuses import StatusMeaning
 from stoker.resources.registry import ResourceRegistry
+from stoker.resources.type_folders import types_in
 from stoker.template.constraints import (
     AllowedPattern,
     AllowedValues,
@@ -134,7 +135,7 @@ def own_types(plugin: str | None = None) -> list[tuple[str, type[ResourceType]]]
     types: dict[str, type[ResourceType]] = {}
     for point in points:
         if point.value.startswith("stoker.") and plugin in (None, point.name):
-            types.update(point.load())
+            types.update(types_in(point.load()))
     registry = ResourceRegistry(types)
     return [(name, type(registry.get(name))) for name in registry.names()]
 

@@ -31,6 +31,7 @@ from stoker.db.schema import tables
 from stoker.db.work import transitions
 from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.openstack.declared import DeclaredThing
+from stoker.resources.type_folders import types_in
 
 Json = typing.Any
 ROOT = pathlib.Path(__file__).parents[2]
@@ -272,7 +273,11 @@ def types_of_stoker() -> dict[str, tuple[str, type[ResourceType]]]:
     """By name the page and the class of each type that comes with Stoker."""
     points = importlib.metadata.entry_points(group="stoker.resource_types")
     own_points = [point for point in points if point.value.startswith("stoker.")]
-    return {name: (point.name, declared) for point in own_points for name, declared in point.load().items()}
+    return {
+        name: (point.name, declared)
+        for point in own_points
+        for name, declared in types_in(point.load()).items()
+    }
 
 
 TYPES = {name: entry for name, entry in types_of_stoker().items() if not entry[1].support_status.hidden}
