@@ -6,7 +6,7 @@ templates, imports from the modules.
 
 from .children import ChildFailure, ChildGoal, ChildState, GroupMember
 from .cloud import RemoteCloud
-from .context import StepContext
+from .context import Collection, StepContext
 from .errors import (
     Cancelled,
     ChildGone,
@@ -38,6 +38,7 @@ __all__ = [
     "ChildGoal",
     "ChildGone",
     "ChildState",
+    "Collection",
     "ConfigSpec",
     "DeletionView",
     "DeploymentSpec",

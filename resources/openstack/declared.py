@@ -19,6 +19,7 @@ import typing
 from collections.abc import Collection, Mapping, Sequence
 
 from ...shapes import Json, JsonMap
+from ..contract import Collection as RemoteCollection
 from ..contract import (
     Done,
     PermanentError,
@@ -29,7 +30,6 @@ from ..contract import (
     Step,
     StepContext,
 )
-from ..contract.context import Collection as RemoteCollection
 from .bodies import NamedRemote, fields, given, live_fields
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve

@@ -313,7 +313,7 @@ def test_no_module_imports_itself_in_a_circle(graph: Graph) -> None:
 
 
 def test_a_type_imports_the_contract_as_a_whole(modules: list[Module]) -> None:
-    """As the author of a plugin does, so its files may change; only what computes properties has a module."""
+    """A type does as plugins do, so the contract's files may change; only computing has a module."""
     contract = ("resources", "contract")
     _assert_none(
         [
