@@ -70,19 +70,25 @@ def member(**properties: Json) -> Json:
     return group(1, resource_def={"type": INNER, "properties": properties})
 
 
+def inline(value: str) -> Json:
+    properties = {"template": FIXED, "parameters": {"value": value}}
+    return {"type": "OS::Heat::Stack", "properties": properties}
+
+
 @pytest.mark.parametrize(
     ("resources", "default"),
     [
-        ({"n": child(value="2"), "g": member(value="1")}, "d"),
-        ({"n": child(value="1"), "g": member(value="2")}, "d"),
-        ({"n": child(value="1"), "g": member()}, "2"),
+        ({"n": child(value="2"), "g": member(value="1"), "o": inline("1")}, "d"),
+        ({"n": child(value="1"), "g": member(value="2"), "o": inline("1")}, "d"),
+        ({"n": child(value="1"), "g": member(value="1"), "o": inline("2")}, "d"),
+        ({"n": child(value="1"), "g": member(), "o": inline("1")}, "2"),
     ],
-    ids=["provider", "member", "parameter_defaults"],
+    ids=["provider", "member", "stack", "parameter_defaults"],
 )
 def test_a_parameter_of_a_nested_template_that_may_not_change_fails_the_update(
     world: World, resources: Json, default: str
 ) -> None:
-    goal = hot({"n": child(value="1"), "g": member(value="1")})
+    goal = hot({"n": child(value="1"), "g": member(value="1"), "o": inline("1")})
     stack = created(world, goal, files={INNER: FIXED})
     before = dict(world.cloud.objects)
     environment = {"parameter_defaults": {"value": default}}
