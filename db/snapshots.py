@@ -117,6 +117,7 @@ def begin_deletion(
         sa.update(s)
         .where(
             s.c.id == snapshot.id,
+            s.c.stack_id == snapshot.stack_id,
             s.c.traversal == snapshot.traversal,
             s.c.action == snapshot.action,
             s.c.status == snapshot.status,
@@ -163,4 +164,4 @@ def _forget(conn: Connection, condition: sa.ColumnElement[bool]) -> None:
         content.set_uses(conn, SnapshotId(row.id), [])
         if row.live_name is not None:
             usage.add(conn, row.project_id, snapshots=-1, goal_bytes=-row.goal_size)
-    conn.execute(sa.delete(n).where(n.c.id.in_([row.id for row in rows])))
+    conn.execute(sa.delete(n).where(n.c.id.in_([row.id for row in rows]), condition))

@@ -108,7 +108,8 @@ def set_event_sinks(conn: Connection, stack: Stack, sinks: Sequence[tuple[str, i
     differs = s.c.has_sinks != bool(sinks)
     nested = sa.select(s.c.id).where(s.c.root_id == stack.id, s.c.id != stack.id, differs).order_by(s.c.id)
     if ids := conn.execute(nested).scalars().all():
-        conn.execute(sa.update(s).where(s.c.id.in_(ids)).values(has_sinks=bool(sinks)))
+        inside = sa.and_(s.c.id.in_(ids), s.c.root_id == stack.id)
+        conn.execute(sa.update(s).where(inside).values(has_sinks=bool(sinks)))
 
 
 _TAGS = (

@@ -54,7 +54,8 @@ def begin(conn: Connection, stack: Stack, traversal: TraversalId, *, action: str
     if conn.execute(started).rowcount == 0:
         return False
     if not columns.keys().isdisjoint(stacks.CONTENTS):
-        row = conn.execute(sa.select(*(_S[name] for name in stacks.CONTENTS)).where(_S.id == stack.id))
+        begun = sa.and_(_S.id == stack.id, _S.traversal == traversal)
+        row = conn.execute(sa.select(*(_S[name] for name in stacks.CONTENTS)).where(begun))
         content.set_uses(conn, stack.id, stacks.contents_of(dict(row.mappings().one())))
     usage.add_stacks(conn, [stack], -1)
     usage.add_stacks(conn, [replace(stack, **columns)])

@@ -345,8 +345,8 @@ def _events(request: Request, action: ActionQuery) -> dict[str, Json]:
     def read(conn: Connection) -> dict[str, Json]:
         stack = of_stack.find_stack(conn)
         marker = action.get("NextToken")
-        if marker is not None and event_rows.get(conn, marker).stack_id != stack.id:
-            raise not_found("Event", marker)
+        if marker is not None:
+            event_rows.get(conn, marker, stack.id)
         query = EventQuery(stack.id, limit=PAGE, marker=marker, descending=True)
         entries = event_rows.list_events(conn, query)
         members = [views.event(_own_arn(of_stack), stack, item) for item, _ in entries]

@@ -21,8 +21,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def openstack(service: Service, tmp_path: pathlib.Path) -> OpenStack:
-    return OpenStack(service, f"customer{next(_NUMBERS)}", tmp_path)
+def openstack(service: Service, tmp_path: pathlib.Path) -> Iterator[OpenStack]:
+    yield OpenStack(service, f"customer{next(_NUMBERS)}", tmp_path)
+    service.check_statements()
 
 
 @pytest.fixture(scope="module")

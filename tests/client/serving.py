@@ -10,6 +10,7 @@ import typing
 from collections.abc import Iterator, Mapping
 
 import requests
+from harness.owned_statements import WATCHED, ReportedOffences
 from harness.ports import free_port
 from harness.processes import Process
 from harness.programs import BIN, Program
@@ -58,8 +59,9 @@ class Service:
         self.process = kind(
             [*command, "--conductors", str(conductors), *(["--config-file", config] if config else [])],
             log=directory / "stoker.log",
-            env={"PYTHONWARNINGS": "ignore", **(env or {})},
+            env={"PYTHONWARNINGS": "ignore", WATCHED: "1", **(env or {})},
         )
+        self._offences = ReportedOffences(self.process.log)
         self.process.wait_for_text("Stoker serves at", 120)
 
     @property
@@ -73,6 +75,14 @@ class Service:
         self._http.close()
         assert self.process.stop() == 0
         assert " broke: " not in self.process.text(), self.process.tail()
+        self.check_statements()
+
+    def check_statements(self) -> None:
+        """Check that it has reached things through their owners since the last call.
+
+        :raises AssertionError: a statement has an id alone; harness/owned_statements.py.
+        """
+        self._offences.check()
 
     def call(
         self,
@@ -94,6 +104,7 @@ class Service:
         response = self._http.request(
             method, url, data=data, headers=sent, allow_redirects=False, timeout=120
         )
+        self.check_statements()
         is_json = "json" in response.headers.get("Content-Type", "")
         return Answer(
             response.status_code,

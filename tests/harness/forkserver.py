@@ -34,6 +34,7 @@ import cliff.command
 import stevedore
 
 Path = str | os.PathLike[str]
+BESIDE = pathlib.Path(__file__).resolve().parent
 MOST = 1 << 17
 """Bytes of an order."""
 PRELOADED = (
@@ -217,6 +218,8 @@ def become(order: Order) -> typing.NoReturn:
     cliff.app.App.NAME = pathlib.Path(script).stem  # It read our name when it was imported.
     if order.env.get("PYTHONWARNINGS") == "ignore":
         warnings.simplefilter("ignore")
+    if order.env.get("STOKER_TESTS_WATCH_STATEMENTS"):  # As owned_statements.py names it.
+        runpy.run_path(str(BESIDE / "owned_statements.py"))["watch_program"]()
     _end(_exit_code(script))
 
 

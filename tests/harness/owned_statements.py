@@ -5,11 +5,13 @@ these has to compare a column of `OWNERS` as well.  Or the function that has bro
 `EXCEPTIONS`, with the reason for which it is no user's there.
 """
 
+import os
 import pathlib
+import re
 import sys
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
@@ -18,6 +20,8 @@ from stoker.db.bulk import OneOf
 
 HERE = pathlib.Path(__file__)
 ROOT = HERE.parents[2]
+BELOW = {HERE, HERE.with_name("forkserver.py")}
+"""Files whose functions are on the stack of whatever a watched program does."""
 TESTS = "tests"
 PUBLIC: Mapping[str, frozenset[str]] = {
     "stack": frozenset({"id", "name"}),
@@ -33,7 +37,7 @@ PUBLIC: Mapping[str, frozenset[str]] = {
 OWNERS: Mapping[str, frozenset[str]] = {
     "stack": frozenset({"project_id", "root_id", "parent_id", "parent_resource_id", "traversal"}),
     "resource": frozenset({"id", "stack_id"}),
-    "snapshot": frozenset({"stack_id"}),
+    "snapshot": frozenset({"stack_id", "traversal"}),
     "software_config": frozenset({"project_id", "resource_id"}),
     "software_deployment": frozenset({"project_id", "resource_id"}),
     "software_server": frozenset({"project_id"}),
@@ -44,42 +48,65 @@ OWNERS: Mapping[str, frozenset[str]] = {
 row.  The numbers of rows are given by Stoker, and no document holds one."""
 
 
-_ROW = "the row that it has read before says so, and is compared under the lock"
-_PASSED = "its caller passes the row of a stack, which is read again under the lock"
+_TASK = "the claimed task, or its traversal, has a column that says of which stack it is"
+_LOCKED = "the stacks whose rows this transaction has locked just before"
+_PASSED = "the stack that its caller has found for the project, or for the task; its row is locked here"
+_SLICE = "the duty has read the id itself, in a list of all stacks; nobody has named one"
+_OPERATOR = "an operator's command, which may name a stack of any project"
+_ALL = "leaves the project out for those only who may see all projects"
+_SIGNED = "the signature has the stack in it, or the key's own row; it was checked before"
 EXCEPTIONS: Mapping[str, str] = {
     "api/request.py:find_by": "compares the project and the name of what it has read, and answers 404",
     "api/handlers/events.py:_check_marker": "compares the project of the event's stack, and answers 400",
-    "api/handlers/events.py:read": "it has found the stack in the project, and _check_marker the marker",
-    "api/handlers/software.py": "only for the operator, who sees all projects, it leaves the project out",
-    "api/handlers/signals.py:find": "the signature of the address has the project and the stack in it",
-    "engine/guests.py:_read": "the signature of the address, or of the key, has the stack in it",
-    "engine/actions.py": _PASSED,
-    "engine/breakpoints.py:held_itself": "the stack of the claimed task",
-    "engine/cancel.py": _PASSED,
-    "engine/change.py": _PASSED,
-    "engine/context.py:start_traversal": _PASSED,
-    "engine/exports.py:_abandon": _PASSED,
+    "api/handlers/events.py:read": "_check_marker has compared the marker's project",
+    "api/handlers/software.py:_config": _ALL,
+    "api/handlers/software.py:_deployment": _ALL,
+    "api/handlers/software.py:read": _ALL,
+    "api/handlers/signals.py:find": _SIGNED,
+    "engine/access_keys.py:readable": _SIGNED,
+    "engine/guests.py:_read": _SIGNED,
+    "engine/actions.py:start_action": _PASSED,
+    "engine/actions.py:start_delete": _PASSED,
+    "engine/breakpoints.py:held_itself": _TASK,
+    "engine/cancel.py:cancel_stack": _PASSED,
+    "engine/cancel.py:fail_unreadable": _TASK,
+    "engine/cancel.py:time_out_all": _SLICE,
+    "engine/change.py:start_update": _PASSED,
+    "engine/exports.py:_abandon": "the stack that its caller has found for the project, and its tree",
     "engine/nested_stacks.py:read": "the stack of the claimed task, and the root that its row names",
-    "engine/nested_stacks.py:stack": "the stack of the claimed task",
-    "engine/scaling.py": _PASSED,
-    "engine/snapshots.py": _PASSED,
-    "engine/start.py:begin": _PASSED,
-    "engine/updates.py": _PASSED,
+    "engine/nested_stacks.py:stack": "the stack of the claimed task, and the child that its row names",
+    "engine/scaling.py:start": _PASSED,
+    "engine/snapshots.py:start_snapshot": _PASSED,
+    "engine/snapshots.py:start_snapshot_deletion": _PASSED,
+    "engine/updates.py:_retry": "the stack that its caller has found for the project, once more",
     "keystone/delegations.py:_replace": "the root of the stack whose credential it renews, locked here",
-    "conductor/duties/": "its own scan of the slice has given the ids",
-    "features/drift/": "its own scan of the slice has given the ids",
-    "features/diagnosis/rescue.py": _PASSED,
-    "conductor/worker/": "the claimed task says of which stack it is",
-    "db/work/": "tasks and traversals say of which stack they are; no document names one",
-    "db/event_sinks.py": "events say of which stack they are",
-    "db/notifications.py": "the listed changes say of which stack they are",
-    "db/credentials.py": "the stack of the claimed task",
-    "features/diagnosis/inspections.py": _ROW,
-    "db/queries/overview.py": "the list of all projects is the operator's",
-    "db/queries/pauses.py": "read for api/request.py:find_by, which compares the project",
-    "db/queries/stack_list.py": "the list of the project has given the ids",
+    "features/diagnosis/rescue.py:_again": _OPERATOR,
+    "conductor/duties/rollbacks.py:_roll_back": _SLICE,
+    "conductor/duties/stack_purge.py:_purge": _SLICE,
+    "features/drift/marked_things.py:_lock_quiet": _OPERATOR,
+    "features/drift/records.py:_begin_healing": _SLICE,
+    "features/drift/records.py:_write": _SLICE,
+    "features/cloudformation/handlers.py:read": "has compared the stack of the marker just before",
+    "db/credentials.py:of_stack": _TASK,
+    "db/event_sinks.py:of_stacks": "the stacks of the events that the transaction stores",
+    "db/notifications.py:_read": "the stacks whose changes the transaction has noted",
+    "features/diagnosis/inspections.py:find": _OPERATOR,
+    "features/diagnosis/inspections.py:children": "the stacks for which the tasks of an inspected stack wait",
+    "db/queries/nesting.py:timeout_mins": "the root that the row of the shown stack names",
+    "db/queries/overview.py:_stuck": _OPERATOR,
+    "db/queries/stack_list.py:get_many": "the ids come from rows that the project's list has given",
+    "db/work/cancel.py:stopped": _TASK,
+    "db/work/cancel.py:superseded": _TASK,
+    "db/work/claim.py:_labels": _TASK,
+    "db/work/commit.py:lock_awaited": _TASK,
+    "db/work/countdown.py:_rests": _TASK,
+    "db/work/endings.py:begin_rollbacks": _LOCKED,
+    "db/work/endings.py:fail_rollback": "the stack that its caller has read; its traversal is compared",
+    "db/work/stack_transitions.py:begin_rollback": _LOCKED,
+    "db/work/endings.py:end_stacks": _TASK,
+    "db/work/orphans.py:record": _TASK,
 }
-"""Functions, files and folders that bring ids -> whose these are."""
+"""Functions that bring ids -> whose these are, and why that is enough."""
 LOOKUPS = (
     *("api/operations.py:read", "db/engine.py", "db/events.py"),
     *("db/snapshots.py", "db/software.py", "db/stacks.py"),
@@ -90,23 +117,25 @@ LOOKUPS = (
 class Offence(typing.NamedTuple):
     """A statement by a public id without an owner.
 
-    :ivar bringer: the function that has brought the id, as ``api/request.py:find_by``.
+    :ivar bringer: the function that has brought the id, as ``api/request.py:find_by``; "": none of ours.
     :ivar column: the column, with its table.
     """
 
     bringer: str
     column: str
+    statement: str
 
 
 class StatementWatch:
-    """Collects the offences of all statements of this process while it is entered.
+    """Reports the offences of all statements of this process while it is entered.
 
-    :param exceptions: functions, files and folders that may bring ids, with the reasons.
+    :param exceptions: functions that may bring ids, with the reasons.
+    :param report: gets each offence before the statement is executed.
     """
 
-    def __init__(self, exceptions: Mapping[str, str]) -> None:
-        self.offences: set[Offence] = set()
+    def __init__(self, exceptions: Mapping[str, str], report: Callable[[Offence], None]) -> None:
         self._exceptions = exceptions
+        self._report = report
         self._known: dict[object, tuple[str, ...]] = {}
 
     def __enter__(self) -> "StatementWatch":
@@ -122,9 +151,53 @@ class StatementWatch:
         if marker not in self._known:
             self._known[marker] = tuple(unowned(statement))
         for column in self._known[marker]:
-            bringer = next((name for name in _functions() if not name.startswith(LOOKUPS)), TESTS)
-            if not bringer.startswith((TESTS, *self._exceptions)):
-                self.offences.add(Offence(bringer, column))
+            bringer = next((name for name in _functions() if not name.startswith(LOOKUPS)), "")
+            if not bringer.startswith(TESTS) and bringer not in self._exceptions:
+                self._report(Offence(bringer, column, " ".join(str(statement).split())))
+
+
+WATCHED = "STOKER_TESTS_WATCH_STATEMENTS"
+"""Variable of the environment of a program that the fork server starts with a watch of its statements."""
+_HEAD = "reached by an id alone: "
+"""Before an offence in the output of such a program."""
+
+
+def watch_program() -> None:
+    """Watch this process until its end, and write each offence to its output at once.
+
+    The statement is executed nevertheless: an error here would seem to the program to be one of the database,
+    and hide the offence.
+    """
+
+    def report(offence: Offence) -> None:
+        text = f"{_HEAD}{offence.column} by {offence.bringer or 'nobody'}: {offence.statement}\n"
+        os.write(2, text.encode())
+
+    StatementWatch(EXCEPTIONS, report).__enter__()
+
+
+class ReportedOffences:
+    """The offences in the output of a watched program.
+
+    :param log: file of the output.
+    """
+
+    def __init__(self, log: pathlib.Path) -> None:
+        self._log = log
+        self._seen = 0
+
+    def check(self) -> None:
+        """Fail if there is an offence in what the program has printed since the last call.
+
+        :raises AssertionError: there is; the text has the statement.
+        """
+        with open(self._log, "rb") as output:
+            output.seek(self._seen)
+            new = output.read()
+        self._seen += new.rfind(b"\n") + 1
+        offences = sorted(set(re.findall(f"{_HEAD}.*", new.decode(errors="replace"))))
+        if offences:
+            raise AssertionError("\n".join(offences))
 
 
 def unowned(statement: sa.ClauseElement) -> Iterator[str]:
@@ -172,6 +245,6 @@ def _functions() -> Iterator[str]:
         if path.is_relative_to(ROOT):
             relative = path.relative_to(ROOT)
             is_inner = "<" in frame.f_code.co_name and relative.parts[0] != TESTS
-            if relative.parts[0] != ".venv" and path != HERE and not is_inner:
+            if relative.parts[0] != ".venv" and path not in BELOW and not is_inner:
                 yield f"{relative}:{frame.f_code.co_name}"
         frame = frame.f_back

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from harness.owned_statements import EXCEPTIONS, StatementWatch
+from harness.owned_statements import EXCEPTIONS, Offence, StatementWatch
 from harness.state_writers import StateWatch
 from simulation.coverage import Pair
 from simulation.repeatable import repeatable
@@ -26,18 +26,19 @@ def focus(request: pytest.FixtureRequest) -> Pair | None:
 
 
 @pytest.fixture(scope="session")
-def statements() -> Iterator[StatementWatch]:
+def offences() -> Iterator[set[Offence]]:
     """All statements of this process are watched."""
-    with StatementWatch(EXCEPTIONS) as watch:
-        yield watch
+    reported: set[Offence] = set()
+    with StatementWatch(EXCEPTIONS, reported.add):
+        yield reported
 
 
 @pytest.fixture(autouse=True)
-def reaches_things_through_their_owners(statements: StatementWatch) -> Iterator[None]:
+def reaches_things_through_their_owners(offences: set[Offence]) -> Iterator[None]:
     """Fail a test in which something was read or written by an id alone."""
-    statements.offences.clear()
+    offences.clear()
     yield
-    assert sorted(statements.offences) == []
+    assert sorted(offences) == []
 
 
 @pytest.fixture(scope="session")
