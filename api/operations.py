@@ -10,13 +10,11 @@ from ..db.engine import Database
 from ..db.rows import ListedStack, Stack
 from ..engine.breakpoints import BreakpointOperations
 from ..engine.exports import Exports
-from ..engine.previews import Previews
 from ..engine.signals import Signals
 from ..engine.snapshots import Snapshots
 from ..engine.software import SoftwareOperations
 from ..engine.stacks import StackOperations
 from ..engine.updates import Updates
-from ..engine.validate import Validation
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer, Sealer
 from .authenticator import Authenticator
@@ -50,8 +48,6 @@ class Services:
     database: Database
     stacks: StackOperations
     updates: Updates
-    validation: Validation
-    previews: Previews
     signals: Signals
     snapshots: Snapshots
     exports: Exports

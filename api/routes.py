@@ -15,7 +15,6 @@ from .handlers import (
     guests,
     identity,
     meta,
-    previews,
     resources,
     signals,
     snapshots,
@@ -48,7 +47,6 @@ KERNEL_ROUTES: Routes = {
     f"{_ACCOUNT}/metadata": {"GET": Operation(guests.metadata_by_account, None, presigned=guests.PURPOSE)},
     f"{_ACCOUNT}/signal": {"POST": Operation(signals.signal, None, presigned=signals.PURPOSE)},
     "/healthcheck": dict.fromkeys(("GET", "HEAD"), Operation(meta.health, None)),
-    f"{TENANT}/validate": {"POST": Operation(previews.validate, "stacks:validate_template")},
     _TYPES: {"GET": Operation(meta.list_types, "stacks:list_resource_types")},
     f"{_TYPES}/{{type_name}}": {"GET": Operation(meta.show_type, "stacks:resource_schema")},
     f"{_TYPES}/{{type_name}}/template": {"GET": Operation(meta.type_template, "stacks:generate_template")},
@@ -81,7 +79,6 @@ KERNEL_ROUTES: Routes = {
         "GET": Operation(stack_list.index, "stacks:index", shared=stack_list.INDEX_QUERY),
         "POST": Operation(stacks.create, "stacks:create"),
     },
-    f"{TENANT}/stacks/preview": {"POST": Operation(previews.create, "stacks:preview")},
     f"{TENANT}/stacks/detail": {
         "GET": Operation(stack_list.detail, "stacks:detail", shared=stack_list.DETAIL_QUERY)
     },
@@ -91,10 +88,6 @@ KERNEL_ROUTES: Routes = {
         "DELETE": Operation(stacks.delete, "stacks:delete"),
         "PUT": Operation(stacks.update, "stacks:update"),
         "PATCH": Operation(stacks.update_existing, None),  # The rule follows from the body.
-    },
-    f"{STACK}/preview": {
-        "PUT": Operation(previews.update, "stacks:preview_update"),
-        "PATCH": Operation(previews.update_existing, "stacks:preview_update_patch"),
     },
     f"{STACK}/template": {"GET": Operation(stacks.template, "stacks:template")},
     f"{STACK}/environment": {"GET": Operation(stacks.environment, "stacks:environment")},

@@ -6,7 +6,8 @@ from ..features.cloudformation.feature import CLOUDFORMATION
 from ..features.diagnosis.feature import DIAGNOSIS
 from ..features.drift.feature import DRIFT
 from ..features.moves.feature import MOVES
+from ..features.preview.feature import PREVIEW
 from ..features.quotas.feature import QUOTAS
 from ..features.registry import Feature
 
-FEATURES: Sequence[Feature] = (CLOUDFORMATION, DIAGNOSIS, DRIFT, MOVES, QUOTAS)
+FEATURES: Sequence[Feature] = (CLOUDFORMATION, DIAGNOSIS, DRIFT, MOVES, PREVIEW, QUOTAS)

@@ -1,28 +1,18 @@
 """The goals of nested stacks, as they follow from the definitions of their parents' resources."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from ..resources.contract.children import ChildGoal, ChildInputs
-from ..resources.nested.base import NestedType
-from ..resources.nested.parameterize import parameterize
 from ..sealing.stored import StoredLookup
 from ..shapes import Json, JsonMap
-from ..template.budget import Budget
-from ..template.compile import Identity
 from ..template.environment import (
     Environment,
     as_document,
     nested_environment,
     parse_environment,
 )
-from ..template.errors import LimitExceeded, TemplateError
-from ..template.language import ResourceDefinition
 from ..template.residual import evaluate
-from .context import Compiled, EngineContext
-from .planning.goal import secret_parameters
-from .planning.nested_check import static_facade, static_goal
-from .planning.preview import UpdatePreview
+from .context import EngineContext
 from .planning.requests import Goal
 
 
@@ -84,44 +74,3 @@ def inputs_of_child(
     operator_files = {} if operator is None else operator.templates
     stack_files = {name: text for name, text in files.items() if name not in operator_files}
     return ChildInputs(stack_files, as_document(nested_environment(environment, *resource)))
-
-
-def compile_previewed_child(
-    context: EngineContext,
-    definition: ResourceDefinition,
-    preview: UpdatePreview,
-    parent: Compiled,
-    identity: Identity,
-    work: Budget,
-) -> Compiled | None:
-    """Compile the child of a resource as it would be after an update.
-
-    :param preview: preview of the parent.
-    :param work: budget of all that is compiled for the preview.
-    :returns: None: the child depends on values which are not known before the update.
-    :raises LimitExceeded: the preview takes too much work.
-    """
-    plugin = context.registry.get(definition.type)
-    if not isinstance(plugin, NestedType) or not plugin.previewable:
-        return None
-    try:
-        known_values = preview.known_properties(definition)
-        goal = None if known_values is None else static_goal(definition, plugin, known_values, parent.files)
-        if goal is None:
-            return None
-        secret = secret_parameters(
-            goal.parameters, preview.sealed_properties(definition), lambda value: False
-        )
-        child_goal = goal_of_child(
-            replace(parameterize(goal, None), secret=secret),
-            (definition.name, definition.declared_type),
-            static_facade(definition),
-            environment=opened_environment(context, parent.environment, parent.files, parent.sealer.open),
-            files=parent.files,
-        )
-        child_goal = replace(child_goal, budget=work)
-        return context.compiler.compile(child_goal, identity, parent.sealer, tree=False)
-    except LimitExceeded:
-        raise
-    except TemplateError:
-        return None

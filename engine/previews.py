@@ -9,7 +9,6 @@ from ..db.rows import Resource, Stack
 from ..db.work import tasks
 from ..template.budget import Budget
 from ..template.compile import Identity
-from .children import compile_previewed_child
 from .context import Compiled, EngineContext
 from .errors import NotUpdatable
 from .goals import compile_update, identity_of
@@ -25,6 +24,7 @@ from .planning.preview import (
     preview_update,
 )
 from .planning.requests import UpdateRequest
+from .previewed_child import compile_previewed_child
 from .stack_state import check_updatable
 from .tree_budget import TreeBudget
 

@@ -5,6 +5,8 @@ from dataclasses import asdict, replace
 
 from ...engine.planning.preview import ChangeKind, ResourceChange
 from ...engine.planning.requests import Preview, PreviewedResource, PreviewedResources
+from ...engine.previews import Previews
+from ...engine.validate import Validation
 from ...observe.instants import iso
 from ...sealing.stored import masked
 from ...shapes import Json, JsonMap
@@ -26,7 +28,7 @@ IGNORABLE = ("99001",)
 def create(request: Request) -> Reply:
     """Answer POST /stacks/preview."""
     return Reply(
-        {"stack": _creation(request, request.services.validation.preview(parse.create_request(request)))}
+        {"stack": _creation(request, request.services.of(Validation).preview(parse.create_request(request)))}
     )
 
 
@@ -92,7 +94,7 @@ def validate(request: Request) -> Reply:
     parse.check_options(body)
     ignores_unavailable = bool(request.values("ignore_errors"))
     goal = replace(parse.goal(request, body), without_unavailable=ignores_unavailable)
-    return Reply(request.services.validation.validate(request.caller.project_id, goal, nested=nested))
+    return Reply(request.services.of(Validation).validate(request.caller.project_id, goal, nested=nested))
 
 
 def update(request: Request) -> Reply:
@@ -111,7 +113,7 @@ def _preview(request: Request, *, existing: bool) -> Reply:
     update = parse.update_request(request, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
     identity = _identity(stack.project_id, stack.name, stack.id)
-    resource_changes = request.services.previews.preview(stack, update, nested=inside)
+    resource_changes = request.services.of(Previews).preview(stack, update, nested=inside)
     _show(request, identity, resource_changes, changes)
     return Reply({"resource_changes": changes})
 

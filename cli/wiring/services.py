@@ -8,12 +8,10 @@ from ...api.operations import Services
 from ...engine.breakpoints import BreakpointOperations
 from ...engine.context import EngineContext
 from ...engine.exports import Exports
-from ...engine.previews import Previews
 from ...engine.signals import Signals
 from ...engine.snapshots import Snapshots
 from ...engine.stacks import StackOperations
 from ...engine.updates import Updates
-from ...engine.validate import Validation
 from ..features import FEATURES
 from .accounts import account_health
 from .cloud import make_cloud_checks, make_downloads
@@ -43,8 +41,6 @@ def make_services(
         database=parts.database,
         stacks=StackOperations(context),
         updates=Updates(context),
-        validation=Validation(context),
-        previews=Previews(context),
         signals=Signals(context),
         snapshots=Snapshots(context),
         exports=Exports(context),

@@ -30,6 +30,7 @@ from stoker.engine.cloud_questions import ServiceQuestions
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
 from stoker.engine.guests import Guests
+from stoker.engine.previews import Previews
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
@@ -190,8 +191,6 @@ class Site:
             database=world.database,
             stacks=StackOperations(context),
             updates=Updates(context),
-            validation=Validation(context),
-            previews=world.previews,
             signals=Signals(context),
             snapshots=world.snapshots,
             exports=world.exports,
@@ -202,7 +201,7 @@ class Site:
             sealer=world.sealer,
             auth=self.auth,
             clock=world.clock,
-            features=FEATURES_OF_API,
+            features={**FEATURES_OF_API, Previews: world.previews, Validation: Validation(context)},
             cloud=checks.of,
         )
         return falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))

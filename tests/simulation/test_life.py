@@ -20,6 +20,7 @@ from stoker.api.views.software import guest_config_view
 from stoker.cli.features import FEATURES
 from stoker.cli.wiring.routes import ROUTES, columns_of
 from stoker.engine.guests import Guests
+from stoker.engine.previews import Previews
 from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.signals import Signals
@@ -100,8 +101,6 @@ def api_of(
         database=world.database,
         stacks=world.operations,
         updates=world.updates,
-        validation=Validation(world.context),
-        previews=world.previews,
         signals=Signals(world.context),
         snapshots=world.snapshots,
         exports=world.exports,
@@ -116,6 +115,8 @@ def api_of(
         features={
             **FEATURES_OF_API,
             ConsoleServices: console or ConsoleServices(),
+            Previews: world.previews,
+            Validation: Validation(world.context),
             QuotaOperations: QuotaOperations(world.database, Quotas()),
         },
     )

@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "features/diagnosis": {
         *("features", "api", "conductor", "engine", "ring", "rpc", "db", "observe"),
     },
+    "features/preview": {"features", "api"},
     "features/quotas": {"features", "api", "engine", "db"},
     "features/drift": {
         *("features", "api", "conductor", "engine", "engine/planning", "keystone", "resources", "sealing"),
@@ -75,7 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         *("api", "console", "features", "features/cloudformation", "features/diagnosis", "features/drift"),
         *("features/moves", "features/moves/heat", "features/moves/inward", "features/moves/outward"),
-        "features/quotas",
+        *("features/preview", "features/quotas"),
         *("conductor", "engine", "engine/planning", "template", "template/sandbox"),
         *("resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),

@@ -1,0 +1,56 @@
+"""The stack that a resource would be after an update, as far as it is known before it."""
+
+from dataclasses import replace
+
+from ..resources.nested.base import NestedType
+from ..resources.nested.parameterize import parameterize
+from ..template.budget import Budget
+from ..template.compile import Identity
+from ..template.errors import LimitExceeded, TemplateError
+from ..template.language import ResourceDefinition
+from .children import goal_of_child, opened_environment
+from .context import Compiled, EngineContext
+from .planning.goal import secret_parameters
+from .planning.nested_check import static_facade, static_goal
+from .planning.preview import UpdatePreview
+
+
+def compile_previewed_child(
+    context: EngineContext,
+    definition: ResourceDefinition,
+    preview: UpdatePreview,
+    parent: Compiled,
+    identity: Identity,
+    work: Budget,
+) -> Compiled | None:
+    """Compile the child of a resource as it would be after an update.
+
+    :param preview: preview of the parent.
+    :param work: budget of all that is compiled for the preview.
+    :returns: None: the child depends on values which are not known before the update.
+    :raises LimitExceeded: the preview takes too much work.
+    """
+    plugin = context.registry.get(definition.type)
+    if not isinstance(plugin, NestedType) or not plugin.previewable:
+        return None
+    try:
+        known_values = preview.known_properties(definition)
+        goal = None if known_values is None else static_goal(definition, plugin, known_values, parent.files)
+        if goal is None:
+            return None
+        secret = secret_parameters(
+            goal.parameters, preview.sealed_properties(definition), lambda value: False
+        )
+        child_goal = goal_of_child(
+            replace(parameterize(goal, None), secret=secret),
+            (definition.name, definition.declared_type),
+            static_facade(definition),
+            environment=opened_environment(context, parent.environment, parent.files, parent.sealer.open),
+            files=parent.files,
+        )
+        child_goal = replace(child_goal, budget=work)
+        return context.compiler.compile(child_goal, identity, parent.sealer, tree=False)
+    except LimitExceeded:
+        raise
+    except TemplateError:
+        return None

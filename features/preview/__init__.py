@@ -1,0 +1,1 @@
+"""Shows what a creation or an update would do, and validates templates."""

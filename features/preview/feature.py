@@ -1,0 +1,5 @@
+"""The parts that previews and validation have in the programs."""
+
+from ..registry import Feature
+
+PREVIEW = Feature("preview", routes="features.preview.routes:ROUTES", services="previews:make_previews")
