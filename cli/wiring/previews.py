@@ -4,8 +4,8 @@ import typing
 from collections.abc import Mapping
 
 from ...engine.context import EngineContext
-from ...engine.previews import Previews
-from ...engine.validate import Validation
+from ...features.preview.updates import Previews
+from ...features.preview.validation import Validation
 from .parts import Parts
 
 

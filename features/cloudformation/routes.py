@@ -1,7 +1,8 @@
 """The routes of Amazon's CloudFormation API: its actions are views of the Orchestration API's operations."""
 
-from ...api.handlers import guests, meta, previews, resources, stack_list, stacks
+from ...api.handlers import guests, meta, resources, stack_list, stacks
 from ...api.operations import Operation, Routes
+from ..preview import previews
 from .handlers import CloudFormation, Operations
 
 _HANDLERS = CloudFormation(

@@ -1,8 +1,8 @@
 """The routes of previews and validation."""
 
-from ...api.handlers import previews
 from ...api.operations import Operation, Routes
 from ...api.paths import STACK, TENANT
+from . import previews
 
 ROUTES: Routes = {
     f"{TENANT}/validate": {"POST": Operation(previews.validate, "stacks:validate_template")},

@@ -30,13 +30,13 @@ from stoker.engine.cloud_questions import ServiceQuestions
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
 from stoker.engine.guests import Guests
-from stoker.engine.previews import Previews
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
-from stoker.engine.validate import Validation
+from stoker.features.preview.updates import Previews
+from stoker.features.preview.validation import Validation
 from stoker.keystone.caller import CallerAccess
 from stoker.keystone.client_options import ClientOptions, ServiceOptions
 from stoker.keystone.service_clients import NoSuchService, ServiceClients

@@ -20,13 +20,13 @@ from stoker.api.views.software import guest_config_view
 from stoker.cli.features import FEATURES
 from stoker.cli.wiring.routes import ROUTES, columns_of
 from stoker.engine.guests import Guests
-from stoker.engine.previews import Previews
 from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
-from stoker.engine.validate import Validation
 from stoker.features.diagnosis.services import ConsoleServices
+from stoker.features.preview.updates import Previews
+from stoker.features.preview.validation import Validation
 from stoker.features.quotas.operations import QuotaOperations
 
 ADDRESSES = SignalAddresses("http://sim", b"key")

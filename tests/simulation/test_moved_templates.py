@@ -10,8 +10,8 @@ from simulation.helpers import rows, status
 from simulation.nested import created, hot, server, settled
 from simulation.world import World
 from stoker.db.rows import Stack
-from stoker.engine.planning.preview import ChangeKind, ResourceChange
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.features.preview.plan import ChangeKind, ResourceChange
 
 Json = typing.Any
 BOX = json.dumps(hot({"s": server()}, outputs={"value": {"value": {"get_attr": ["s", "address"]}}}))

@@ -11,8 +11,8 @@ from simulation.world import World
 from stoker.db import resources
 from stoker.db.ids import StackId
 from stoker.db.rows import Stack
-from stoker.engine.planning.preview import ResourceChange
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.features.preview.plan import ResourceChange
 
 Json = typing.Any
 OUTER = "file:///outer.yaml"

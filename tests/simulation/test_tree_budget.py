@@ -13,9 +13,9 @@ from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.engine.exports import Exports
 from stoker.engine.planning.requests import Goal, UpdateRequest
-from stoker.engine.previews import Previews
 from stoker.engine.tree_budget import TreeBudget, TreeLimits
 from stoker.engine.updates import Updates
+from stoker.features.preview.updates import Previews
 from stoker.template.budget import BudgetLimits
 from stoker.template.compile import Limits
 from stoker.template.errors import LimitExceeded

@@ -53,12 +53,12 @@ from stoker.engine.exports import Exports
 from stoker.engine.nested_stacks import NestedStacks
 from stoker.engine.planning.plan import Defaults
 from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
-from stoker.engine.previews import Previews
 from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.snapshots import Snapshots
 from stoker.engine.stacks import StackOperations
 from stoker.engine.updates import Updates
+from stoker.features.preview.updates import Previews
 from stoker.keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from stoker.keystone.delegations import Delegations
 from stoker.observe.recorder import SILENT, Recorder

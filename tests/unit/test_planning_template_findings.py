@@ -3,8 +3,8 @@
 import typing
 
 import pytest
-from stoker.engine.planning import template_findings
-from stoker.engine.planning.template_findings import find_repeated, find_warnings
+from stoker.features.preview import template_findings
+from stoker.features.preview.template_findings import find_repeated, find_warnings
 from stoker.template.compile import Identity, Limits, Source, compile_template
 
 Json = typing.Any

@@ -32,7 +32,7 @@ BOUNDS = {
 """By caller of these queries what bounds its cost."""
 BUDGETS = {
     "engine/exports.py",
-    "engine/previews.py",
+    "features/preview/updates.py",
     "engine/restore.py",
     "engine/updates.py",
 }
@@ -64,5 +64,6 @@ def test_who_follows_a_tree_has_a_bound() -> None:
 
 
 def test_who_follows_a_tree_stack_by_stack_has_the_budget_of_the_request() -> None:
-    engine = {f"engine/{path.name}": path.read_text() for path in (ROOT / "engine").glob("*.py")}
-    assert {name for name, text in engine.items() if "import TreeBudget" in text} == BUDGETS
+    paths = [path for folder in ("engine", "features") for path in (ROOT / folder).rglob("*.py")]
+    charging = {str(path.relative_to(ROOT)) for path in paths if "import TreeBudget" in path.read_text()}
+    assert charging == BUDGETS

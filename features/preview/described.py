@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 
+from ...engine.planning.requests import NestedChild
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.environment import Environment, as_document
 from ...template.language import is_template_name, measure
 from ...template.residual import is_deferred
-from .requests import NestedChild
 
 
 def described_stack(described: JsonMap, environment: Environment, values: JsonMap) -> dict[str, Json]:

@@ -5,22 +5,22 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import stacks
-from ..db.errors import NameTaken
-from ..shapes import Json
-from ..template.budget import Budget
-from ..template.compile import describe
-from ..template.errors import ErrorList, TemplateError
-from ..template.load import load_document, load_template
-from .context import Compiled, EngineContext
-from .planning.creation import previewed_resources
-from .planning.described import described_environment, described_stack, nested_parameters
-from .planning.goal import read_environment
-from .planning.nested_check import missing
-from .planning.requests import CreateRequest, Goal, Preview
-from .planning.template_findings import find_repeated, find_warnings
-from .quotas import QuotaName
-from .requested import compile_requested
+from ...db import stacks
+from ...db.errors import NameTaken
+from ...engine.context import Compiled, EngineContext
+from ...engine.planning.goal import read_environment
+from ...engine.planning.nested_check import missing
+from ...engine.planning.requests import CreateRequest, Goal, Preview
+from ...engine.quotas import QuotaName
+from ...engine.requested import compile_requested
+from ...shapes import Json
+from ...template.budget import Budget
+from ...template.compile import describe
+from ...template.errors import ErrorList, TemplateError
+from ...template.load import load_document, load_template
+from .creation import previewed_resources
+from .described import described_environment, described_stack, nested_parameters
+from .template_findings import find_repeated, find_warnings
 
 _DOCUMENTS = (".yaml", ".yml", ".template")
 """Ends of the names of files that are templates or environments."""

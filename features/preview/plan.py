@@ -12,6 +12,9 @@ from dataclasses import dataclass, field, replace
 from ...db.ids import ResourceId, StackId
 from ...db.rows import Resource, Task
 from ...db.states import Status, TaskKind
+from ...engine.planning.plan import Plan, TaskDefinition, TraversalScope, same_goal, tasks_by_resource
+from ...engine.planning.property_changes import GivenProperties, PropertyChange, property_changes
+from ...engine.planning.update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner
 from ...resources.contract.errors import PermanentError, PropertyError
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.properties import (
@@ -37,9 +40,6 @@ from ...shapes import Json, JsonMap, StoredDefinition
 from ...template.errors import InvalidProperty, TemplateError
 from ...template.language import CompiledTemplate, Reference, Residual, ResourceDefinition
 from ...template.residual import evaluate, is_deferred, is_node, mapping, partial, references
-from .plan import Plan, TaskDefinition, TraversalScope, same_goal, tasks_by_resource
-from .property_changes import GivenProperties, PropertyChange, property_changes
-from .update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner
 
 OBSERVED = "may be updated or replaced: depends on what really exists, which is compared first"
 

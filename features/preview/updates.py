@@ -3,18 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..db import resources
-from ..db.ids import StackId
-from ..db.rows import Resource, Stack
-from ..db.work import tasks
-from ..template.budget import Budget
-from ..template.compile import Identity
-from .context import Compiled, EngineContext
-from .errors import NotUpdatable
-from .goals import compile_update, identity_of
-from .named_things import known_to_be_same
-from .parent_resource import living_child
-from .planning.preview import (
+from ...db import resources
+from ...db.ids import StackId
+from ...db.rows import Resource, Stack
+from ...db.work import tasks
+from ...engine.context import Compiled, EngineContext
+from ...engine.errors import NotUpdatable
+from ...engine.goals import compile_update, identity_of
+from ...engine.named_things import known_to_be_same
+from ...engine.parent_resource import living_child
+from ...engine.planning.requests import UpdateRequest
+from ...engine.stack_state import check_updatable
+from ...engine.tree_budget import TreeBudget
+from ...template.budget import Budget
+from ...template.compile import Identity
+from .child import compile_previewed_child
+from .plan import (
     ChangeKind,
     NestedChanges,
     PreviewedStack,
@@ -23,10 +27,6 @@ from .planning.preview import (
     UpdatePreview,
     preview_update,
 )
-from .planning.requests import UpdateRequest
-from .previewed_child import compile_previewed_child
-from .stack_state import check_updatable
-from .tree_budget import TreeBudget
 
 
 class Previews:

@@ -3,21 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
-from ...engine.planning.preview import ChangeKind, ResourceChange
+from ...api import parse
+from ...api.errors import bad_request
+from ...api.operations import Request
+from ...api.reply import Reply, link, quoted
+from ...api.request import shortened
+from ...api.schemas import VALIDATE
+from ...api.views.stacks import NO_DESCRIPTION
 from ...engine.planning.requests import Preview, PreviewedResource, PreviewedResources
-from ...engine.previews import Previews
-from ...engine.validate import Validation
 from ...observe.instants import iso
 from ...sealing.stored import masked
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
-from .. import parse
-from ..errors import bad_request
-from ..operations import Request
-from ..reply import Reply, link, quoted
-from ..request import shortened
-from ..schemas import VALIDATE
-from ..views.stacks import NO_DESCRIPTION
+from .plan import ChangeKind, ResourceChange
+from .updates import Previews
+from .validation import Validation
 
 NOT_SHOWN = "what becomes of the resources inside of it is not known before the update"
 

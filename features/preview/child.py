@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
-from ..resources.nested.base import NestedType
-from ..resources.nested.parameterize import parameterize
-from ..template.budget import Budget
-from ..template.compile import Identity
-from ..template.errors import LimitExceeded, TemplateError
-from ..template.language import ResourceDefinition
-from .children import goal_of_child, opened_environment
-from .context import Compiled, EngineContext
-from .planning.goal import secret_parameters
-from .planning.nested_check import static_facade, static_goal
-from .planning.preview import UpdatePreview
+from ...engine.children import goal_of_child, opened_environment
+from ...engine.context import Compiled, EngineContext
+from ...engine.planning.goal import secret_parameters
+from ...engine.planning.nested_check import static_facade, static_goal
+from ...resources.nested.base import NestedType
+from ...resources.nested.parameterize import parameterize
+from ...template.budget import Budget
+from ...template.compile import Identity
+from ...template.errors import LimitExceeded, TemplateError
+from ...template.language import ResourceDefinition
+from .plan import UpdatePreview
 
 
 def compile_previewed_child(

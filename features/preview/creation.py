@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from ...engine.planning.requests import NestedChild, PreviewedResource, PreviewedResources
 from ...resources.contract.schema import ANY_NAME, BASE_ATTRIBUTES
 from ...resources.registry import ResourceRegistry
 from ...template.language import CompiledTemplate, Residual, ResourceDefinition
 from ...template.residual import members
-from .requests import NestedChild, PreviewedResource, PreviewedResources
 
 
 def previewed_resources(
