@@ -41,6 +41,7 @@ from .planning.template_check import (
     check_available,
     check_config_sizes,
     check_needs_no_cloud,
+    check_stack_rules,
     check_storable,
     check_types,
     without_unavailable,
@@ -209,6 +210,7 @@ class _StackCompiler:
                 return plan
             types = {name: self.registry.get(definition.type) for name, definition in plan.resources.items()}
             check_config_sizes(plan, types, self.limits.config_bytes, inside)
+            check_stack_rules(plan, types, inside)
             if any(self.registry.is_nested(definition.type) for definition in plan.resources.values()):
                 plan = with_requested_attributes(plan, types)
             if plan.outputs:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from ...resources.contract.errors import AbsentType, PropertyError, UnknownProperty, UnknownType
+from ...resources.contract.known_stack import KnownResource, KnownStack
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.properties import known_properties, meanings
 from ...resources.contract.schema import has_attribute
@@ -145,6 +146,30 @@ def check_config_sizes(
         if size > most:
             message = f"the config has {size} bytes, above the limit of {most} ([stacks] max_software_config)"
             errors.add(LimitExceeded(message, ("resources", name, "properties")))
+
+
+def check_stack_rules(
+    plan: CompiledTemplate, types: Mapping[str, ResourceType], errors: ErrorList, *, is_new: bool = False
+) -> None:
+    """Check the rules that the types of a template declare over all of its resources.
+
+    :param types: the type of each resource.
+    :param errors: gets an error for each rule that is broken.
+    :param is_new: nothing of the stack exists yet, and the resources of no other template belong to it.
+    """
+    rules = dict.fromkeys(rule for plugin in types.values() for rule in plugin.stack_rules)
+    if not rules:
+        return
+    resources = {
+        name: KnownResource.of(definition, types[name].properties_schema)
+        for name, definition in plan.resources.items()
+        if name not in plan.uncertain and definition.external_id is None
+    }
+    stack = KnownStack(resources, is_new=is_new and len(resources) == len(plan.resources))
+    for rule in rules:
+        for broken in rule(stack):
+            path = ("resources", broken.resource, "properties", *broken.path)
+            errors.add(InvalidProperty(broken.message, path))
 
 
 def _check_resource(

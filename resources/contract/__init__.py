@@ -22,6 +22,7 @@ from .errors import (
 )
 from .guests import Presigned
 from .implied import ImpliedDependency
+from .known_stack import BrokenRule, KnownResource, KnownStack, Made, StackRule, Thing, rule_of_each
 from .plugin import NOT_KNOWN, ResourceType, check_named
 from .schema import ANY_NAME, WITHOUT_EFFECT, Attribute, Property, PropertyType, SupportStatus
 from .signals import Adjustment, Scaling, Signal
@@ -33,6 +34,7 @@ __all__ = [
     "ANY_NAME",
     "Adjustment",
     "Attribute",
+    "BrokenRule",
     "Cancelled",
     "ChildFailure",
     "ChildGoal",
@@ -46,6 +48,9 @@ __all__ = [
     "Done",
     "GroupMember",
     "ImpliedDependency",
+    "KnownResource",
+    "KnownStack",
+    "Made",
     "NOT_KNOWN",
     "NoAction",
     "NotSupported",
@@ -68,11 +73,14 @@ __all__ = [
     "Signal",
     "SignalError",
     "StackFacts",
+    "StackRule",
     "Step",
     "StepContext",
     "SupportStatus",
+    "Thing",
     "WITHOUT_EFFECT",
     "check_named",
     "physical_name",
     "raise_all",
+    "rule_of_each",
 ]

@@ -21,6 +21,7 @@ from ...template.language import ResourceDefinition
 from .context import Collection, StepContext
 from .errors import PermanentError, SignalNotSupported
 from .implied import ImpliedDependency
+from .known_stack import StackRule
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 from .signals import Signal
 from .steps import Done, Poll, Step
@@ -81,6 +82,9 @@ class ResourceType:
     guest_collectors: typing.ClassVar[Sequence[str]] = ()
     #: `validate_in_stack` checks something.
     has_rules_in_stack: typing.ClassVar[bool] = False
+    #: Rules over all resources of a template that has one of the type, for what a service would refuse in any
+    #: case.  Each is called once for a template, even if several types declare it.
+    stack_rules: typing.ClassVar[Sequence[StackRule]] = ()
     #: A ``deletion_policy`` of ``Snapshot`` keeps a copy, which `handle_snapshot_delete` makes.
     snapshot_on_delete: typing.ClassVar[bool] = False
     #: The property by which `variant` chooses; "": the type has no variants.

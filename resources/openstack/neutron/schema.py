@@ -85,6 +85,18 @@ EXTRA_PROPERTIES: Mapping[str, Property] = {
     ),
 }
 """The properties that ports have also where Nova makes one for an entry of a server's networks."""
+
+
+def is_overridden(properties: JsonMap, *fields: str) -> bool:
+    """Return whether ``value_specs`` may set a field, so that its property means nothing.
+
+    :param properties: the known properties; those that are unknown are absent.
+    """
+    if "value_specs" not in properties:
+        return True
+    return any(field in (properties["value_specs"] or {}) for field in fields)
+
+
 EXTRAS_APART = ("value_specs", "allowed_address_pairs", "no_fixed_ips", "qos_policy")
 """Extra properties that are no fields of the body by the same name."""
 

@@ -1,6 +1,7 @@
 """OS::Neutron::SecurityGroup and OS::Neutron::SecurityGroupRule."""
 
-from collections.abc import Collection, Sequence
+import typing
+from collections.abc import Collection, Iterator, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
@@ -9,16 +10,19 @@ from ...contract import (
     Property,
     PropertyError,
     ResourceView,
+    StackRule,
     Step,
     StepContext,
     SupportStatus,
     raise_all,
+    rule_of_each,
 )
 from ..bodies import NamedRemote
 from ..compared import ComparedType, text_of
 from ..declared import REMOTE
 from ..names import resolve
 from ..service import Conflict, RemoteNotFound, object_of, objects_of
+from .addresses import network_of
 from .base import NeutronType
 from .schema import SHOWN
 
@@ -69,6 +73,13 @@ RULE = {
 }
 _WITH_PORTS = ("tcp", "udp", "sctp", "dccp", "udplite", "6", "17", "132", "33", "136")
 """Protocols whose numbers are ports; those of ICMP are a type and a code."""
+_OF_ICMP = ("icmp", "icmpv6", "ipv6-icmp", "1", "58")
+_OF_IPV6 = (
+    *("icmpv6", "ipv6-encap", "ipv6-frag", "ipv6-icmp", "ipv6-nonxt", "ipv6-opts", "ipv6-route"),
+    *("41", "43", "44", "58", "59", "60"),
+)
+_ALL_PORTS = (1, 65535)
+"""The ports that the service takes for any, also without a protocol."""
 COMPARED = (
     *("direction", "ethertype", "port_range_min", "port_range_max", "protocol"),
     *("remote_group_id", "remote_ip_prefix"),
@@ -78,17 +89,51 @@ ALL_EGRESS = tuple({"direction": "egress", "ethertype": version} for version in 
 """Rules that the service gives a new group; one that has rules of its own for egress does not keep them."""
 
 
-def ports_errors(rule: JsonMap, path: tuple[str | int, ...] = ()) -> list[PropertyError]:
-    """Return an error where the first port of a rule is above its last one.
+def rule_errors(rule: JsonMap, path: tuple[str | int, ...] = ()) -> Iterator[PropertyError]:
+    """Yield what the service would refuse in a rule: ports without a protocol of theirs, mixed IP versions.
 
+    :param rule: the known properties of the rule; those that are unknown are absent.
     :param path: path of the rule in the properties.
     """
-    low = rule.get("port_range_min")
-    high = rule.get("port_range_max")
-    if rule.get("protocol") not in _WITH_PORTS or low is None or high is None or low <= high:
-        return []
-    text = f"port_range_min ({low}) must not be above port_range_max ({high})"
-    return [PropertyError(text, (*path, "port_range_min"))]
+    yield from _port_errors(rule, path)
+    ethertype = rule.get("ethertype")
+    if ethertype == "IPv4" and rule.get("protocol") in _OF_IPV6:
+        text = f"protocol {rule['protocol']} is one of IPv6, but ethertype is IPv4: write ethertype: IPv6"
+        yield PropertyError(text, (*path, "ethertype"))
+    prefix = network_of(rule.get("remote_ip_prefix"))
+    is_used = rule.get("remote_mode", "remote_ip_prefix") == "remote_ip_prefix"
+    if ethertype and prefix is not None and is_used and ethertype != f"IPv{prefix.version}":
+        text = f"remote_ip_prefix {prefix} is a range of IPv{prefix.version}, but ethertype is {ethertype}"
+        yield PropertyError(f"{text}: write ethertype: IPv{prefix.version}", (*path, "ethertype"))
+
+
+def _port_errors(rule: JsonMap, path: tuple[str | int, ...]) -> Iterator[PropertyError]:
+    if any(name not in rule for name in ("protocol", "port_range_min", "port_range_max")):
+        return
+    protocol = rule["protocol"]
+    low = rule["port_range_min"]
+    high = rule["port_range_max"]
+    if (low is None and high is None) or (low, high) == _ALL_PORTS:
+        return
+    text = ""
+    if not protocol:
+        text = "ports need a protocol that has ports, such as tcp or udp: write protocol: tcp"
+    elif protocol in _WITH_PORTS:
+        if low is None or high is None:
+            text = "port_range_min and port_range_max are needed both; for one port write it twice"
+        elif low > high:
+            text = f"port_range_min ({low}) must not be above port_range_max ({high})"
+    elif protocol not in _OF_ICMP:
+        names = ", ".join(name for name in _WITH_PORTS if not name.isdigit())
+        text = f"protocol {protocol} has no ports: leave them out; those with ports are {names}"
+    if text:
+        yield PropertyError(text, (*path, "port_range_min" if low is not None else "port_range_max"))
+
+
+def _errors_of_rules(properties: JsonMap) -> list[PropertyError]:
+    """Return the errors of the rules of a group, as far as they are known."""
+    rules = [{"remote_mode": None, **rule} for rule in properties.get("rules") or ()]
+    return [error for index, rule in enumerate(rules) for error in rule_errors(rule, ("rules", index))]
 
 
 class SecurityGroup(NeutronType):
@@ -121,6 +166,9 @@ class SecurityGroup(NeutronType):
             update_allowed=True,
         ),
     }
+    stack_rules: typing.ClassVar[Sequence[StackRule]] = (
+        rule_of_each("OS::Neutron::SecurityGroup", _errors_of_rules),
+    )
     attributes_schema = {"show": SHOWN["show"]}
 
     def validate(self, properties: JsonMap) -> None:
@@ -128,9 +176,7 @@ class SecurityGroup(NeutronType):
         errors: list[PropertyError] = []
         if properties.get("name") == "default":
             errors.append(PropertyError("Security groups cannot be assigned the name 'default'.", ("name",)))
-        for index, rule in enumerate(properties.get("rules") or ()):
-            errors += ports_errors(rule, ("rules", index))
-        raise_all(errors)
+        raise_all([*errors, *_errors_of_rules(properties)])
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it has rules; a description of its own, for the mark is there at first."""
@@ -266,4 +312,4 @@ class SecurityGroupRule(ComparedType, NeutronType):
         """Check that the other side is named once, and that ports fit the protocol."""
         if properties.get("remote_group") and properties.get("remote_ip_prefix"):
             raise PropertyError("remote_group and remote_ip_prefix exclude each other")
-        raise_all(ports_errors(properties))
+        raise_all([*rule_errors(properties)])

@@ -1,17 +1,27 @@
 """OS::Neutron::Subnet: a range of addresses of a network."""
 
 import ipaddress
-from collections.abc import Collection
+import itertools
+import typing
+from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
-from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext
+from ...contract import (
+    Attribute,
+    Property,
+    PropertyError,
+    ResourceView,
+    StackRule,
+    StepContext,
+    rule_of_each,
+)
 from ..bodies import NamedRemote
 from ..declared import REMOTE
+from .addresses import Address, Network, Span, address_of, host_bounds, is_host, network_of
 from .base import NeutronType
-from .schema import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS
+from .schema import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS, is_overridden
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
 POOL = {
     "start": Property(
@@ -103,6 +113,9 @@ class Subnet(NeutronType):
         "ipv6_address_mode": Property("string", "IPv6 address assignment mode.", constraints=(IPV6_MODES,)),
         "tags": TAGS,
     }
+    stack_rules: typing.ClassVar[Sequence[StackRule]] = (
+        rule_of_each("OS::Neutron::Subnet", lambda values: range_errors(values)),
+    )
     attributes_schema = {
         **SHOWN,
         "allocation_pools": Attribute("Allocation pools.", "list"),
@@ -142,6 +155,95 @@ class Subnet(NeutronType):
             gateway = body["gateway_ip"] if "gateway_ip" in body else remote.get("gateway_ip")
             body["allocation_pools"] = default_pools(cidr, gateway)
         return body
+
+
+_FIELDS = ("cidr", "subnetpool_id", "ip_version", "gateway_ip", "allocation_pools")
+"""Fields that decide about the range of a subnet."""
+_MOST_DHCP = {4: 30, 6: 126}
+"""Longest prefix of a subnet with DHCP, by the IP version."""
+
+
+def range_errors(properties: JsonMap) -> list[PropertyError]:
+    """Return the errors of the range, the gateway and the pools that the service would refuse.
+
+    A gateway outside of the range is none: the service takes it.
+
+    :param properties: the known properties; those that are unknown are absent.
+    """
+    if is_overridden(properties, *_FIELDS):
+        return []
+    cidr = network_of(properties.get("cidr"))
+    version = properties.get("ip_version")
+    errors = [*_gateway_errors(properties, cidr), *_pool_errors(properties, cidr)]
+    if cidr is not None and version is not None and cidr.version != version:
+        text = f"{cidr} is a range of IPv{cidr.version}, but ip_version is {version}"
+        return [PropertyError(f"{text}: write ip_version: {cidr.version}", ("cidr",))]
+    if cidr is not None and properties.get("enable_dhcp") and cidr.prefixlen > _MOST_DHCP[cidr.version]:
+        text = (
+            f"{cidr} is too small for DHCP: its prefix may have {_MOST_DHCP[cidr.version]} bits at the most"
+        )
+        errors.append(PropertyError(f"{text}; or write enable_dhcp: false", ("cidr",)))
+    return errors
+
+
+def _gateway_errors(properties: JsonMap, cidr: Network | None) -> list[PropertyError]:
+    gateway = address_of(properties.get("gateway_ip"))
+    version = properties.get("ip_version")
+    text = ""
+    if gateway is not None and version is not None and gateway.version != version:
+        text = f"the gateway {gateway} is no address of IPv{version}, which is the subnet's ip_version"
+    elif gateway is not None and cidr is not None and gateway in cidr and not is_host(gateway, cidr):
+        first, last = host_bounds(cidr)
+        text = f"the gateway {gateway} is the network or broadcast address of {cidr}: use {first} to {last}"
+    return [PropertyError(text, ("gateway_ip",))] if text else []
+
+
+def _pool_errors(properties: JsonMap, cidr: Network | None) -> list[PropertyError]:
+    pools = properties.get("allocation_pools") or ()
+    if pools and properties.get("subnetpool") and "cidr" in properties and properties["cidr"] is None:
+        return [PropertyError("allocation_pools need a cidr in the subnet pool", ("allocation_pools",))]
+    gateway = _first_gateway(properties, cidr)
+    errors = []
+    spans: list[tuple[Span, int]] = []
+    for index, pool in enumerate(pools):
+        start = address_of(pool.get("start"))
+        end = address_of(pool.get("end"))
+        if start is None or end is None:
+            continue
+        if problem := _pool_problem(start, end, cidr, gateway):
+            errors.append(PropertyError(f"the pool {start} to {end} {problem}", ("allocation_pools", index)))
+        else:
+            spans.append((Span.between(start, end), index))
+    for (before, other), (span, index) in itertools.pairwise(sorted(spans)):
+        if span.overlaps(before):
+            text = f"the pool has addresses of another one (allocation_pools.{other})"
+            errors.append(PropertyError(text, ("allocation_pools", index)))
+    return errors
+
+
+def _first_gateway(properties: JsonMap, cidr: Network | None) -> Address | None:
+    """Return the gateway of a new subnet; None: it has none, or that is not known.
+
+    Releases of the service differ in the gateway of IPv6.
+    """
+    if "gateway_ip" not in properties:
+        return None
+    if properties["gateway_ip"] is None and cidr is not None and cidr.version == 4 and cidr.prefixlen < 32:
+        return cidr[1]
+    return address_of(properties["gateway_ip"])
+
+
+def _pool_problem(start: Address, end: Address, cidr: Network | None, gateway: Address | None) -> str:
+    """Return what is wrong with a pool, as the end of a sentence; "": nothing."""
+    span = Span.between(start, end)
+    if start.version != end.version or span.first > span.last:
+        return "must begin with its lowest address, and end with its highest"
+    if cidr is not None and not span.is_within(Span.between(*host_bounds(cidr))):
+        first, last = host_bounds(cidr)
+        return f"is not within {cidr}: use {first} to {last}"
+    if gateway is not None and Span.between(gateway, gateway).is_within(span):
+        return f"has the gateway {gateway}: leave it out, or choose another gateway_ip"
+    return ""
 
 
 def default_gateway(cidr: str) -> Address:
