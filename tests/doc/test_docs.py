@@ -179,6 +179,20 @@ def test_the_front_page_has_the_numbers_of_the_measurements() -> None:
             assert number.removesuffix(" resources/s") in pages, (name, number)
 
 
+MOST_WORDS = 62_500
+"""The most words of all documents; lower it when some are left out."""
+
+
+def test_the_documents_do_not_grow() -> None:
+    """Readers have as much time as before: a new text takes the place of one that is read less."""
+    texts = [
+        re.sub(r"^( *)```.*?^\1```$", "", page.read_text(), flags=re.DOTALL | re.M)
+        for page in DOC.glob("*.md")
+    ]
+    count = sum(any(map(str.isalnum, word)) for text in texts for word in text.split())
+    assert MOST_WORDS - 1500 < count <= MOST_WORDS
+
+
 def test_every_document_that_a_help_text_names_exists() -> None:
     assert [path for path in about.DOCUMENTS if not (ROOT / path).is_file()] == []
 
