@@ -47,7 +47,7 @@ PRELOADED = (
     "stoker.cli.commands.secrets",
     "stoker.cli.commands.stacks",
     "stoker.cli.programs.status",
-    "stoker.resources.heat.registry",
+    "stoker.resources.registry",
     "etcd3gw",
     "kombu.transport.memory",
     "kombu.transport.pyamqp",
@@ -267,6 +267,8 @@ def main() -> None:
     """The server."""
     for name in PRELOADED:
         importlib.import_module(name)
+    heat = importlib.import_module("stoker.resources.heat")
+    importlib.import_module("stoker.resources.type_folders").types_in(heat)
     path = list(sys.path)
     _find_packages(os.path.dirname(sys.executable), os.environ)
     stevedore.ExtensionManager("any")  # It keeps what is installed on this path.
