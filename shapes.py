@@ -84,5 +84,3 @@ class StackView(typing.TypedDict, total=False):
     breakpoints: list[dict[str, Json]]
     outputs: list[dict[str, Json]]
     not_stopped: list[dict[str, Json]]
-    drift_status: str
-    drifted_resources: int

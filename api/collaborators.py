@@ -11,9 +11,9 @@ from ..db.queries.guests import GuestServer
 from ..db.rows import ListedResource, Resource, Stack
 from ..engine.planning.requests import CallersCloud
 from ..keystone.caller import CallerAccess
-from ..shapes import Json, JsonMap, StackView
+from ..shapes import Json, JsonMap
 
-Columns = Mapping[StackId, StackView]
+Columns = Mapping[StackId, JsonMap]
 """Fields that lists of stacks show beyond Heat's, by stack; a stack for which there are none is missing."""
 ReadColumns = Callable[[Connection, Sequence[StackId]], Columns]
 

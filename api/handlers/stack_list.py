@@ -56,10 +56,12 @@ def index(request: Request) -> Reply:
         return page, columns, stack_list.count_stacks(conn, query) if counted else None
 
     page, columns, count = request.read(read)
-    views = [stacks.stack_summary(request, stack, project=everybody) for stack in page]
-    for stack, view in zip(page, views, strict=True):
+    views: list[dict[str, Json]] = []
+    for stack in page:
+        view: dict[str, Json] = {**stacks.stack_summary(request, stack, project=everybody)}
         for of_feature in columns:
             view.update(of_feature.get(stack.id, {}))
+        views.append(view)
     body: dict[str, Json] = {"stacks": views}
     if query.limit and len(page) == query.limit:
         body["links"] = [link(_next_page(request, "stacks", page[-1].id), "next")]

@@ -42,7 +42,8 @@ print(duty.__file__, found[0])
 """
 
 
-def _apply(diff: str, tree: pathlib.Path) -> None:
+def apply(diff: str, tree: pathlib.Path) -> None:
+    """Apply a diff to a copy of the tree."""
     # Not as a part of a repository that the directory may lie in.
     env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(tree.parent)}
     done = subprocess.run(
@@ -51,7 +52,8 @@ def _apply(diff: str, tree: pathlib.Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def _copy(parent: pathlib.Path) -> pathlib.Path:
+def copy(parent: pathlib.Path) -> pathlib.Path:
+    """Return a copy of the product, in a new folder."""
     tree = parent / "stoker"
     tree.mkdir()
     shutil.copy(ROOT / "__init__.py", tree)
@@ -65,9 +67,9 @@ def _copy(parent: pathlib.Path) -> pathlib.Path:
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """A copy of the product with all diffs."""
-    tree = _copy(tmp_path_factory.mktemp("doors"))
+    tree = copy(tmp_path_factory.mktemp("doors"))
     for diff in DOORS.values():
-        _apply(diff, tree)
+        apply(diff, tree)
     return tree
 
 
@@ -90,7 +92,7 @@ def test_a_door_takes_one_new_file_and_two_lines(name: str, tmp_path: pathlib.Pa
     assert len(new) == 1
     added = [line for part in files for line in part.splitlines() if re.match(r"\+(?!\+\+ )", line)]
     assert len(added) - len(re.findall(r"^\+(?!\+\+ )", new[0], re.MULTILINE)) <= 2
-    _apply(DOORS[name], _copy(tmp_path))
+    apply(DOORS[name], copy(tmp_path))
 
 
 @pytest.mark.full
