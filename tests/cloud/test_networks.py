@@ -104,9 +104,11 @@ def test_a_wrong_range_says_what_the_service_says(stacks: Stacks, project: Proje
             },
             "same": {
                 "type": "OS::Neutron::Subnet",
-                "properties": {"network": {"get_resource": "net"}, "cidr": "10.20.0.0/24"},
+                "properties": {"network": {"get_resource": "net"}, "cidr": {"get_attr": ["range", "value"]}},
                 "depends_on": "one",
             },
+            # The request knows no attribute, so the service has to find out.
+            "range": {"type": "OS::Heat::Value", "properties": {"value": "10.20.0.0/24"}},
         },
     }
     stack = stacks.start("overlap", template)

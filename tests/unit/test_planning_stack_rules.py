@@ -149,3 +149,177 @@ def test_a_rule_of_a_group_is_one_that_neutron_takes(rule: str, path: str, words
 )
 def test_a_rule_in_a_group_has_no_protocol_of_its_own(rule: str, path: str) -> None:
     check(GROUP.format(rule), path and f"resources.g.properties.rules.0.{path}", "write protocol: tcp")
+
+
+NETWORK = """
+n: {type: OS::Neutron::Net}
+s: {type: OS::Neutron::Subnet, properties: {network: {get_resource: n}, cidr: 10.0.0.0/24}}
+"""
+OTHER = "t: {{type: OS::Neutron::Subnet, properties: {{network: {{get_resource: n}}, {}}}}}\n"
+PORT = "{}: {{type: OS::Neutron::Port, properties: {{network: {{get_resource: n}}, {}}}}}\n"
+ADDRESS = "fixed_ips: [{{subnet: {{get_resource: s}}, ip_address: {}}}]"
+SERVER = "v: {{type: OS::Nova::Server, properties: {{image: i, flavor: f, networks: [{{{}}}]}}}}\n"
+FLOATING = "f: {{type: OS::Neutron::FloatingIP, properties: {{floating_network: n, {}}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (OTHER.format("cidr: 10.0.1.0/24"), ""),
+        (OTHER.format("cidr: 10.0.0.128/25"), "overlaps with 10.0.0.0/24 of s"),
+        (OTHER.format("cidr: 10.0.0.128/25").replace("network:", "network_id:"), "another network"),
+        (OTHER.format("cidr: 10.0.0.0/24").replace("{get_resource: n}", "n"), ""),
+        (OTHER.format("cidr: 10.0.0.0/24").replace("{get_resource: n}", UNKNOWN), ""),
+        (OTHER.format(f"cidr: {UNKNOWN}"), ""),
+        (OTHER.format("cidr: 10.0.0.0/24, value_specs: {cidr: 10.0.1.0/24}"), ""),
+        (OTHER.format("cidr: '2001:db8::/64', ip_version: 6"), ""),
+    ],
+)
+def test_the_subnets_of_a_network_do_not_overlap(other: str, words: str) -> None:
+    check(NETWORK + other, words and "resources.t.properties.cidr", words)
+
+
+def test_the_subnets_of_a_network_outside_do_not_overlap() -> None:
+    subnets = (NETWORK + OTHER.format("cidr: 10.0.0.0/16")).replace("{get_resource: n}", "public")
+    check(subnets, "resources.t.properties.cidr", "overlaps with 10.0.0.0/24 of s")
+
+
+@pytest.mark.parametrize(
+    ("user", "path", "words"),
+    [
+        (PORT.format("p", ADDRESS.format("10.0.0.9")), "", ""),
+        # Pools are for addresses that Neutron chooses: one outside of them can be asked for.
+        (
+            PORT.format("p", ADDRESS.format("10.0.1.9")),
+            "p.properties.fixed_ips.0.ip_address",
+            "use 10.0.0.1 to 10.0.0.254",
+        ),
+        (
+            PORT.format("p", ADDRESS.format("10.0.0.255")),
+            "p.properties.fixed_ips.0.ip_address",
+            "no address of the subnet s (10.0.0.0/24)",
+        ),
+        (PORT.format("p", ADDRESS.format(UNKNOWN)), "", ""),
+        (PORT.format("p", ADDRESS.format(HIDDEN)), "", ""),
+        (PORT.format("p", "fixed_ips: [{subnet: s, ip_address: 10.0.1.9}]"), "", ""),
+        (PORT.format("p", ADDRESS.format("10.0.1.9") + ", value_specs: {fixed_ips: []}"), "", ""),
+        (
+            PORT.format("p", ADDRESS.format("10.0.0.9")).replace("{get_resource: n}", "{get_resource: m}")
+            + "m: {type: OS::Neutron::Net}\n",
+            "p.properties.fixed_ips.0.subnet",
+            "s is a subnet of n, but the port is in m",
+        ),
+        (SERVER.format("subnet: {get_resource: s}, fixed_ip: 10.0.0.9"), "", ""),
+        (
+            SERVER.format("subnet: {get_resource: s}, fixed_ip: 10.0.1.9"),
+            "v.properties.networks.0.fixed_ip",
+            "use 10.0.0.1",
+        ),
+        (
+            FLOATING.format("floating_subnet: {get_resource: s}, floating_ip_address: 10.0.1.9"),
+            "f.properties.floating_ip_address",
+            "use 10.0.0.1",
+        ),
+        (
+            "r: {type: OS::Neutron::Router, properties: {external_gateway_info: {network: n, "
+            "external_fixed_ips: [{subnet: {get_resource: s}, ip_address: 10.0.1.9}]}}}",
+            "r.properties.external_gateway_info.external_fixed_ips.0.ip_address",
+            "use 10.0.0.1",
+        ),
+    ],
+)
+def test_an_address_is_one_of_the_subnet_beside_it(user: str, path: str, words: str) -> None:
+    check(NETWORK + user, path and f"resources.{path}", words)
+
+
+def test_an_address_of_a_subnet_that_exists_is_not_judged() -> None:
+    external = NETWORK.replace("cidr:", "cidr: 10.0.0.0/24}, external_id: 1f, metadata: {x:")
+    check(external + PORT.format("p", ADDRESS.format("10.0.1.9")), "", "")
+
+
+P = PORT.format("p", ADDRESS.format("10.0.0.9"))
+MAC = PORT.format("p", "mac_address: 'fa:16:3e:00:00:01'")
+FIRST = "resources.p.properties.fixed_ips.0.ip_address"
+
+
+@pytest.mark.parametrize(
+    ("users", "path", "words"),
+    [
+        (P + PORT.format("q", ADDRESS.format("10.0.0.8")), "", ""),
+        (P + PORT.format("q", ADDRESS.format("10.0.0.9")), "q.properties.fixed_ips.0.ip_address", FIRST),
+        (
+            P + PORT.format("a", "fixed_ips: [{ip_address: 10.0.0.9}]"),
+            "p.properties.fixed_ips.0.ip_address",
+            "resources.a.properties.fixed_ips.0.ip_address",
+        ),
+        (
+            P + SERVER.format("subnet: {get_resource: s}, fixed_ip: 10.0.0.9"),
+            "v.properties.networks.0.fixed_ip",
+            FIRST,
+        ),
+        (
+            PORT.format("p", "fixed_ips: [{ip_address: 10.0.0.9}, {ip_address: 10.0.0.9}]"),
+            "p.properties.fixed_ips.1.ip_address",
+            FIRST,
+        ),
+        # Nobody knows whether the network with the name n is another one.
+        (
+            P + PORT.format("q", "fixed_ips: [{ip_address: 10.0.0.9}]").replace("{get_resource: n}", "n"),
+            "",
+            "",
+        ),
+        (
+            PORT.format("p", "allowed_address_pairs: [{ip_address: 10.0.0.9}]")
+            + PORT.format("q", "allowed_address_pairs: [{ip_address: 10.0.0.9}]"),
+            "",
+            "",
+        ),
+        (MAC + PORT.format("q", "mac_address: 'fa:16:3e:00:00:02'"), "", ""),
+        (
+            MAC + PORT.format("q", "mac_address: FA-16-3E-0-0-1"),
+            "q.properties.mac_address",
+            "p.properties.mac",
+        ),
+        (MAC + MAC.replace("p:", "q:", 1).replace("{get_resource: n}", "n"), "", ""),
+        (
+            MAC
+            + SERVER.format(
+                "network: {get_resource: n}, port_extra_properties: {mac_address: 'fa:16:3e:00:00:01'}"
+            ),
+            "v.properties.networks.0.port_extra_properties.mac_address",
+            "p.properties.mac_address",
+        ),
+    ],
+)
+def test_an_address_is_of_one_resource_of_a_network(users: str, path: str, words: str) -> None:
+    check(NETWORK + users, path and f"resources.{path}", words)
+
+
+def test_rules_hold_inside_of_nested_stacks() -> None:
+    inner = {"heat_template_version": "2018-08-31", "parameters": {"net": {"type": "string"}}} | {
+        "resources": yaml.safe_load(
+            "s: {type: OS::Neutron::Subnet, properties: {network: {get_param: net}, cidr: 10.0.0.0/24}}\n"
+            "p: {type: OS::Neutron::Port, properties: {network: {get_param: net},"
+            " fixed_ips: [{subnet: {get_resource: s}, ip_address: 10.0.1.9}]}}"
+        )
+    }
+    nested = "n: {type: OS::Neutron::Net}\nc: {type: inner.yaml, properties: {net: {get_resource: n}}}"
+    errors = refusals(nested, files={"inner.yaml": yaml.safe_dump(inner)})
+    [path] = errors
+    assert path.startswith("resources.c.")
+    assert path.endswith("resources.p.properties.fixed_ips.0.ip_address")
+
+
+def test_a_resource_that_may_be_absent_is_not_judged() -> None:
+    ports = PORT.format("p", ADDRESS.format("10.0.0.9")) + PORT.format("q", ADDRESS.format("10.0.0.9"))
+    resources = yaml.safe_load(NETWORK + ports)
+    resources["q"]["condition"] = "wanted"
+    template = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"on": {"type": "boolean"}},
+        "conditions": {"wanted": {"get_param": "on"}},
+        "resources": resources,
+    }
+    sealer = Sealer(["A" * 86 + "=="]).of_stack("p", "r")
+    goal = Goal(template, unknown=frozenset({"on"}), is_draft=True)
+    GoalCompiler(REGISTRY, Limits()).compile(goal, Identity("s", "i", "p"), sealer)

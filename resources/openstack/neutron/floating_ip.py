@@ -12,6 +12,7 @@ from ..declared import REMOTE
 from ..names import resolve
 from ..service import RemoteNotFound
 from .base import NeutronType
+from .network_rules import NETWORK_RULES
 from .schema import HIDDEN, NETWORK, SHOWN, SUBNET
 
 PORT = Custom(check_name="neutron.port")
@@ -42,6 +43,7 @@ class FloatingIP(NeutronType):
         ImpliedDependency("floating_network|floating_network_id", "OS::Neutron::Subnet", NETWORK),
         *INTERFACES,
     )
+    stack_rules = NETWORK_RULES
     references = {
         "floating_network": NamedRemote("neutron.network"),
         "floating_subnet": NamedRemote("neutron.subnet", "subnet_id"),

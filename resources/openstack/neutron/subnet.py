@@ -20,6 +20,7 @@ from ..bodies import NamedRemote
 from ..declared import REMOTE
 from .addresses import Address, Network, Span, address_of, host_bounds, is_host, network_of
 from .base import NeutronType
+from .network_rules import NETWORK_RULES
 from .schema import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS, is_overridden
 
 IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
@@ -115,6 +116,7 @@ class Subnet(NeutronType):
     }
     stack_rules: typing.ClassVar[Sequence[StackRule]] = (
         rule_of_each("OS::Neutron::Subnet", lambda values: range_errors(values)),
+        *NETWORK_RULES,
     )
     attributes_schema = {
         **SHOWN,

@@ -8,6 +8,7 @@ from ....template.language import ResourceDefinition
 from ....template.residual import is_node
 from ...contract import WITHOUT_EFFECT, Attribute, ImpliedDependency, Property, PropertyError, SupportStatus
 from ...guests import COLLECT_CONFIG, TRANSPORT, check_transport
+from ..neutron.network_rules import NETWORK_RULES
 from ..neutron.schema import EXTRA_PROPERTIES
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
@@ -250,6 +251,7 @@ ATTRIBUTES: Mapping[str, Attribute] = {
 }
 IMPLIED = (ImpliedDependency("networks.*.network|uuid", "OS::Neutron::Subnet", "network|network_id"),)
 """A server gets its addresses from any subnet of its networks."""
+RULES = NETWORK_RULES
 
 
 def check_server(properties: JsonMap) -> None:
