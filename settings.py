@@ -58,6 +58,11 @@ class Setting:
     former: str | None = None
 
 
+def given(default: object) -> typing.Any:
+    """Return the field of a dataclass with settings whose value is handed to it, as its own are elsewhere."""
+    return dataclasses.field(default=default, metadata={KEY: None})
+
+
 def setting(option: str, default: object, text: str, **traits: typing.Any) -> typing.Any:
     """Return the field of a dataclass that declares a setting.
 

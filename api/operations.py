@@ -21,7 +21,8 @@ from .authenticator import Authenticator
 from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, ReadColumns, no_cloud
 from .described import Description
 from .reply import Reply
-from .request import ApiLimits, HttpRequest
+from .request import HttpRequest
+from .settings import ApiLimits
 from .strangers import Strangers
 
 T = typing.TypeVar("T")

@@ -17,7 +17,6 @@ from ..db.rows import Stack
 from ..db.states import Status
 from ..engine.planning.requests import CallersCloud, TypeForbidden
 from ..shapes import Json
-from ..template.budget import BudgetLimits
 from ..template.scalars import written
 from ..template.suggestions import did_you_mean
 from .authenticator import Authenticator, is_allowed
@@ -25,6 +24,7 @@ from .collaborators import Downloads
 from .context import RequestContext
 from .ec2_signatures import SignedRequest
 from .errors import bad_request, not_found
+from .settings import ApiLimits
 from .strangers import NO_ATTEMPT, Attempt
 
 T = typing.TypeVar("T")
@@ -46,24 +46,6 @@ ERRORS = 100
 
 MOST_ENTRIES = 100_000
 """Most entries of a list or map of a body that are checked one by one: a second of work."""
-
-
-@dataclass(frozen=True)
-class ApiLimits:
-    """Limits of a request.
-
-    :ivar body_bytes: the most bytes of a body.
-    :ivar page: the most entries of a list, also where the user asks for more; 0: no limit.
-    :ivar budget: the highest cost of the documents and the shown outputs of one request.
-    :ivar read_bytes: the most characters of stored values that are read for one answer; 0: no limit.
-    :ivar hidden_tags: the tags whose stacks lists omit, unless the user asks for them.
-    """
-
-    body_bytes: int = 8 * 1024 * 1024
-    page: int = 1000
-    budget: BudgetLimits = BudgetLimits()
-    read_bytes: int = 64 * 1024 * 1024
-    hidden_tags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

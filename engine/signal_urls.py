@@ -6,10 +6,12 @@ import json
 import re
 import urllib.parse
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ..db.ids import ResourceId, StackId
 from ..resources.contract.guests import GuestAccess, Presigned, StackUser
 from ..resources.contract.views import StackFacts
+from ..settings import Form, setting
 
 KEY_BYTES = 32
 SIGNAL = "signal"
@@ -18,7 +20,48 @@ GUEST = "guest"
 """The purposes that are signed, so that a signature serves no other one."""
 IDENTITY = "/v1/identity/v3"
 """Path below which Stoker answers as Keystone does to the accounts that it makes itself."""
+_TAIL = re.compile(r"/+(v1/*)?(waitcondition/*)?$")
+"""The end of an address that Heat's options for servers may have."""
 _ACCESS_KEY = re.compile(r"([0-9A-Za-z-]{1,36})\.([1-9][0-9]{0,18})")
+
+
+@dataclass(frozen=True)
+class GuestAddresses:
+    """The addresses under which servers reach the API."""
+
+    metadata_url: str | None = setting(
+        "metadata_url",
+        None,
+        "Root URL under which the agents in servers reach the API to read their metadata, e.g. "
+        "http://10.0.0.1:8004, or Heat's heat_metadata_server_url. Servers seldom reach what users reach. "
+        "heat-cfntools need a URL without a path. A change reaches existing servers when their stacks are "
+        "updated, so keep the old address in service until then.",
+        form=Form.HTTP_URL,
+        default_text="that of [api] public_url",
+    )
+    waitcondition_url: str | None = setting(
+        "waitcondition_url",
+        None,
+        "Root URL under which servers, and services such as alarming, reach the API to send signals to "
+        "addresses that carry a signature; Heat's heat_waitcondition_server_url, with /v1/waitcondition at "
+        "its end, works, too.",
+        form=Form.HTTP_URL,
+        default_text="that of [api] public_url",
+    )
+
+    @property
+    def metadata_root(self) -> str | None:
+        """Return the root of addresses for metadata; None: that of the API."""
+        return _root(self.metadata_url)
+
+    @property
+    def signal_root(self) -> str | None:
+        """Return the root of addresses for signals; None: that of the API."""
+        return _root(self.waitcondition_url)
+
+
+def _root(url: str | None) -> str | None:
+    return _TAIL.sub("", url) if url else None
 
 
 class SignalAddresses:

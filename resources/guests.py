@@ -4,7 +4,9 @@ The transports and the names are Heat's; so are the guests.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from ..settings import setting
 from ..shapes import Json, JsonMap
 from ..template.constraints import AllowedValues
 from .contract.errors import PropertyError
@@ -57,6 +59,19 @@ TRANSPORTS: Mapping[str, Callable[[GuestAccess], dict[str, Json]]] = {
 }
 
 
+@dataclass(frozen=True)
+class ConfigTransport:
+    """The transport of software configs; its field has the name of the option, as `Property` takes it."""
+
+    default_software_config_transport: str = setting(
+        "default_software_config_transport",
+        POLL_SERVER_CFN,
+        "Transport by which servers read their metadata if the template names none; the same for all "
+        "processes.",
+        choices=dict.fromkeys(TRANSPORTS, ""),
+    )
+
+
 REFUSED: Mapping[str, str] = {
     "ZAQAR_MESSAGE": "it needs the messaging service, which Stoker does not use",
 }
@@ -66,7 +81,7 @@ TRANSPORT = Property(
     "Transport of the metadata to a server with software deployments. POLL_SERVER_CFN: requests signed with "
     "the server's keys. POLL_SERVER_HEAT: calls of the API, with an account that Stoker creates. "
     "POLL_TEMP_URL: requests to a signed URL. ZAQAR_MESSAGE is not supported.",
-    default=POLL_SERVER_CFN,
+    default=ConfigTransport.default_software_config_transport,
     update_allowed=True,
     constraints=(AllowedValues(values=tuple(sorted({*TRANSPORTS, *REFUSED}))),),
     default_option="default_software_config_transport",

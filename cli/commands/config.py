@@ -24,6 +24,7 @@ from ..config import files as config_files
 from ..config import options
 from ..config.client_options import client_options
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 from ..wiring.coordination import check_backend
 from ..wiring.keystone import SECTION, make_enforcer
 from ..wiring.messaging import make_bus, make_notifier
@@ -156,7 +157,7 @@ def cross_checks(conf: cfg.ConfigOpts) -> Iterator[Problem]:
         make_sealer, check_backend, make_bus, make_notifier, client_options
     ]  # fmt: skip
     # With everything in one process no token is required.
-    if conf.api.auth_strategy == "keystone" and not conf.transport_url.startswith(LOCAL):
+    if Settings(conf).auth.has_keystone and not conf.transport_url.startswith(LOCAL):
         tried += [_check_account, make_enforcer]
     for make in tried:
         try:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from ...resources.registry import ResourceRegistry
 from ..config.client_options import client_options
+from ..config.sections import Settings
 from ..wiring.environment_files import installed_types, with_operator_files
 from ..wiring.trusts import NoCatalog, own_catalog
 from .base import AdminError, conf_of
@@ -29,7 +30,7 @@ class TypeList(WithFooter):
     def take_action(self, parsed: typing.Any) -> typing.Any:
         """Run the command."""
         conf = conf_of(self)
-        if conf.api.auth_strategy == "keystone":
+        if Settings(conf).auth.has_keystone:
             try:
                 has_service = own_catalog(conf, client_options(conf))
             except NoCatalog as error:

@@ -112,7 +112,12 @@ def fields_of(owner: typing.Any) -> Mapping[str, DeclaredSetting | type]:
         hint = hints[field.name]
         if (setting := field.metadata.get(KEY)) is not None:
             fields[field.name] = DeclaredSetting(setting, field.default, *_type_and_unit(hint))
-        elif isinstance(hint, type) and dataclasses.is_dataclass(hint) and fields_of(hint):
+        elif (
+            KEY not in field.metadata
+            and isinstance(hint, type)
+            and dataclasses.is_dataclass(hint)
+            and fields_of(hint)
+        ):
             fields[field.name] = hint
     return fields
 

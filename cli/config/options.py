@@ -14,10 +14,8 @@ from oslo_log import log
 from ...observe.logs import FORMAT
 from . import about
 from . import files as config_files
-from .api_options import API, GUESTS
 from .client_options import CLIENT_GROUPS
 from .errors import WrongConfiguration
-from .message_options import AUDIT
 from .sections import make_options
 
 LOG = logging.getLogger(__name__)
@@ -38,9 +36,6 @@ QUIET = [
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
     **make_options(),
-    "api": API,
-    "guests": GUESTS,
-    "audit": AUDIT,
     **CLIENT_GROUPS,
 }
 

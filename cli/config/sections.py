@@ -5,16 +5,20 @@ from collections.abc import Iterator
 
 from oslo_config import cfg
 
+from ...api.settings import ApiLimits, ApiSettings, AuditSettings, AuthSettings
 from ...conductor.settings import ConductorSettings, StackUpkeep
 from ...db.connections import DatabaseSettings
 from ...db.settings import InstallationSettings
 from ...engine.context import EngineSettings
 from ...engine.quotas import ProjectLimits
+from ...engine.signal_urls import GuestAddresses
 from ...engine.template_urls import FetchLimits
 from ...features.registry import Feature, load
 from ...keystone.delegated_auth import DelegationSettings
 from ...keystone.remote_clouds import RemoteCloudSettings
 from ...observe.metrics import MetricsSettings
+from ...resources.guests import ConfigTransport
+from ...resources.heat.software_deployments import SignalTransport
 from ...ring.settings import CoordinationSettings, HostSettings
 from ...rpc.level import UpgradeSettings
 from ...rpc.notifier import NotificationSettings
@@ -23,6 +27,7 @@ from ...template.compile import Region
 from ...template.operator_environment import OperatorFiles
 from ...template.sandbox.limits import HelperLimits
 from ..features import FEATURES
+from ..http.limits import ConnectionLimits, RequestLimits, ServerSettings
 from .declared import read_section, settings_of
 from .errors import WrongConfiguration
 
@@ -68,7 +73,16 @@ class Settings:
     database = Section("database", DatabaseSettings)
     coordination = Section("coordination", CoordinationSettings)
     conductor = Section("conductor", ConductorSettings)
+    auth = Section("api", AuthSettings)
+    server = Section("api", ServerSettings)
+    api = Section("api", ApiSettings)
+    api_limits = Section("api", ApiLimits)
+    requests = Section("api", RequestLimits)
+    connections = Section("api", ConnectionLimits)
     region = Section("cfn", Region)
+    guests = Section("guests", GuestAddresses)
+    config_transport = Section("guests", ConfigTransport)
+    signal_transport = Section("guests", SignalTransport)
     metrics = Section("metrics", MetricsSettings)
     installation = Section("stacks", InstallationSettings)
     engine = Section("stacks", EngineSettings)
@@ -79,6 +93,7 @@ class Settings:
     remote_clouds = Section("stacks", RemoteCloudSettings)
     delegation = Section("stacks", DelegationSettings)
     sealing = Section("secrets", SealingSettings)
+    audit = Section("audit", AuditSettings)
     upgrade = Section("upgrade_levels", UpgradeSettings)
     expressions = Section("yaql", HelperLimits)
 

@@ -20,6 +20,7 @@ from ...api.app import RequestLog
 from ...conductor.service import Conductor
 from ..config import options
 from ..config.files import named
+from ..config.sections import Settings
 from ..daemon.main_loop import OperatorSignal, SignalQueue
 from ..daemon.main_thread import run
 from ..daemon.version import VERSION
@@ -99,7 +100,7 @@ class Embedded:
     @property
     def has_console(self) -> bool:
         """Return whether the API serves the console; once it has started."""
-        return self._parts is not None and bool(self._parts.conf.api.console)
+        return self._parts is not None and Settings(self._parts.conf).api.console
 
     def start_reports(self) -> Callable[[], None]:
         """Return a function that requests a report like the daemons', with sections for each conductor.

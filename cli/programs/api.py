@@ -12,8 +12,8 @@ from oslo_log import log
 
 from ...api.app import RequestLog
 from ..config import options
-from ..config.api_options import worker_processes
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 from ..daemon.main_loop import SignalQueue, end_process, print_stacks_on_abort, run_main_loop
 from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
@@ -72,11 +72,12 @@ class Api:
             draining=self._draining.is_set,
             metrics_text=text_of(parts.recorder),
         )
-        http = make_http(app, conf, conf.api.bind_host, conf.api.bind_port)
+        server = Settings(conf).server
+        http = make_http(app, conf, server.host, server.port)
         port = http.start(self._listener)
         self._http = http
-        LOG.info("stoker-api listens on %s:%s", conf.api.bind_host, port)
-        self._systemd.ready(f"serves at {conf.api.bind_host}:{port}")
+        LOG.info("stoker-api listens on %s:%s", server.host, port)
+        self._systemd.ready(f"serves at {server.host}:{port}")
 
     def serve(self) -> int:
         """Serve until a stop is asked for, see Daemon."""
@@ -88,10 +89,11 @@ class Api:
             reload=lambda: options.reload_options(self._conf, self._arguments, program=PROGRAM),
             late=unanswered(lambda: http.answers(PROBE_WITHIN)),
         )
-        self._systemd.stopping(self._conf.api.drain + STOPS_WITHIN)
+        drain = Settings(self._conf).api.drain
+        self._systemd.stopping(drain + STOPS_WITHIN)
         self._draining.set()
-        if self._conf.api.drain:
-            self.signals.next(self._conf.api.drain)  # A second signal ends the waiting.
+        if drain:
+            self.signals.next(drain)  # A second signal ends the waiting.
         return 0
 
     def stop(self) -> bool:
@@ -114,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         conf = options.load(words, program=PROGRAM)
         log.setup(conf, "stoker", VERSION)
-        if (count := worker_processes(conf)) > 1:
+        if (count := Settings(conf).server.processes) > 1:
             return _run_workers(conf, words, signals, count)
     except (OSError, WrongConfiguration) as error:
         return cannot_start(PROGRAM, error)
@@ -123,14 +125,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueue, count: int) -> int:
     require_configuration(conf)  # Else the default port, which may be taken, is what the error is about.
-    listener = listen(conf.api.bind_host, conf.api.bind_port)
-    host = conf.api.bind_host
+    server = Settings(conf).server
+    listener = listen(server.host, server.port)
     port = listener.getsockname()[1]
     settings = WorkerSettings(
         PROGRAM,
         count=count,
-        stops_within=conf.api.drain + STOPS_WITHIN,
-        status=f"serves at {host}:{port} with {count} worker processes",
+        stops_within=Settings(conf).api.drain + STOPS_WITHIN,
+        status=f"serves at {server.host}:{port} with {count} worker processes",
     )
     with shared_metrics(conf):
         code = run_workers(

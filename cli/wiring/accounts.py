@@ -35,7 +35,7 @@ def _own_session(conf: cfg.ConfigOpts) -> Session:
 
 def accounts(conf: cfg.ConfigOpts) -> dict[str, Opened]:
     """Return the sections of the accounts that are used, each with a function that opens its session."""
-    if conf.api.auth_strategy == "none":
+    if not Settings(conf).auth.has_keystone:
         return {}
     has_trusts = Settings(conf).delegation.method == ASK_KEYSTONE
     return {API: _own_session, **({TRUSTEE: trustee_session} if has_trusts else {})}

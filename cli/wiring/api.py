@@ -8,9 +8,9 @@ from oslo_config import cfg
 
 from ...api.app import IDENTIFIER, QUIET, RequestLog, make_app
 from ...api.rates import RequestRates
-from ...api.request import ApiLimits
 from ...api.strangers import Strangers
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 from .engine import make_engine_context
 from .keystone import behind_keystone
 from .messaging import Notifications
@@ -40,20 +40,19 @@ def make_api(
     """
     context = make_engine_context(parts)
     services = make_services(parts, context, version=version, draining=draining, metrics_text=metrics_text)
-    limits = ApiLimits(
-        body_bytes=parts.conf.api.max_body,
-        read_bytes=parts.conf.api.max_read,
-        page=parts.conf.api.max_page,
+    settings = Settings(parts.conf)
+    limits = replace(
+        settings.api_limits,
         budget=context.settings.limits.budget,
         hidden_tags=context.settings.hidden_tags,
     )
-    rates = RequestRates(parts.conf.api.max_requests_per_minute)
+    rates = RequestRates(settings.api.max_requests_per_minute)
     services = replace(
         services,
         limits=limits,
         count_request=rates.check,
-        count_key=RequestRates(parts.conf.api.max_requests_per_minute).check,
-        strangers=Strangers(parts.conf.api.trusted_proxies),
+        count_key=RequestRates(settings.api.max_requests_per_minute).check,
+        strangers=Strangers(settings.api.trusted_proxies),
     )
     pages = make_pages(parts.conf, version)
     app = make_app(
@@ -75,7 +74,8 @@ def make_audit(conf: cfg.ConfigOpts, notifications: Notifications | None) -> "Au
     :param notifications: the sender; None: no driver is configured.
     :raises WrongConfiguration: requests are to be audited, and no driver is configured.
     """
-    if conf.audit.requests == "none":
+    audited = Settings(conf).audit.requests
+    if audited == "none":
         return None
     if notifications is None:
         raise WrongConfiguration(
@@ -84,7 +84,7 @@ def make_audit(conf: cfg.ConfigOpts, notifications: Notifications | None) -> "Au
     # The library of the events would make every start longer.
     from ...api.audit import AuditLog  # noqa: PLC0415
 
-    reads = conf.audit.requests == "all"
+    reads = audited == "all"
     return AuditLog(notifications.notifier.audit, reads=reads, quiet=QUIET, identifier=IDENTIFIER)
 
 

@@ -53,14 +53,17 @@ def make_downloads(conf: cfg.ConfigOpts) -> Downloads:
         return session
 
     files = ContainerFiles(
-        client_options(conf), make_session, max_bytes=conf.api.max_body, seconds=limits.seconds
+        client_options(conf),
+        make_session,
+        max_bytes=Settings(conf).api_limits.body_bytes,
+        seconds=limits.seconds,
     )
     return Downloads(template=TemplateFetcher(limits).fetch, files=files.read)
 
 
 def fetch_limits(conf: cfg.ConfigOpts) -> FetchLimits:
     """Return the limits of templates that are fetched: no longer than a request, or a template, may be."""
-    most = conf.api.max_body
+    most = Settings(conf).api_limits.body_bytes
     template = Settings(conf).engine.limits.template_bytes
     return replace(Settings(conf).fetches, max_bytes=min(most, template or most))
 

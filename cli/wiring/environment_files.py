@@ -1,5 +1,6 @@
 """Reading the environments and templates that an operator has for all stacks."""
 
+import dataclasses
 import pathlib
 import urllib.parse
 import urllib.request
@@ -24,7 +25,12 @@ MOST_BYTES = 1024 * 1024
 
 def installed_types(conf: cfg.ConfigOpts) -> ResourceRegistry:
     """Return the registry of the installed types, with their defaults from options."""
-    values = {**conf.guests, "region_name": conf.clients.region_name}
+    settings = Settings(conf)
+    values = {
+        **dataclasses.asdict(settings.config_transport),
+        **dataclasses.asdict(settings.signal_transport),
+        "region_name": conf.clients.region_name,
+    }
     return ResourceRegistry.installed(defaults=values)
 
 

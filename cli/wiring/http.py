@@ -2,10 +2,11 @@
 
 import re
 import typing
+from dataclasses import replace
 
 from oslo_config import cfg
 
-from ..config.api_options import connection_limits, request_limits
+from ..config.sections import Settings
 from ..http.limits import Fairness
 from ..http.memory import trimming
 from ..http.server import HttpServer
@@ -18,17 +19,18 @@ to the CloudFormation API, have the share of one project."""
 
 def make_http(app: typing.Any, conf: cfg.ConfigOpts, host: str, port: int) -> HttpServer:
     """Make the server of the API, not started yet."""
+    settings = Settings(conf)
     return HttpServer(
         trimming(app),
         host=host,
         port=port,
-        threads=conf.api.threads,
-        requests=request_limits(conf),
-        connections=connection_limits(conf),
+        threads=settings.server.threads,
+        requests=replace(settings.requests, body=settings.api_limits.body_bytes),
+        connections=settings.connections,
         fairness=Fairness(
             _project_of,
-            share=conf.api.threads_per_project,
-            most_waiting=max(conf.api.threads, conf.api.max_connections // 4),
+            share=settings.server.threads_per_project,
+            most_waiting=max(settings.server.threads, settings.connections.total // 4),
         ),
     )
 

@@ -16,6 +16,7 @@ from ...api.collaborators import Exchange
 from ...api.keystone import KeystoneAuthentication
 from ...api.policy import list_rules
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 from .trusts import make_ec2_tokens
 
 SECTION = "keystone_authtoken"
@@ -32,7 +33,7 @@ def make_auth(conf: cfg.ConfigOpts) -> Authenticator:
 
     :raises WrongConfiguration: the policy file is missing or malformed.
     """
-    if conf.api.auth_strategy == "none":
+    if not Settings(conf).auth.has_keystone:
         LOG.warning("[api] auth_strategy is none: the API does not authenticate its users")
         return NoAuthentication()
     return KeystoneAuthentication(make_enforcer(conf))
@@ -40,7 +41,7 @@ def make_auth(conf: cfg.ConfigOpts) -> Authenticator:
 
 def make_ec2(conf: cfg.ConfigOpts) -> Exchange | None:
     """Return the exchange of requests signed with EC2 credentials; None: nobody is authenticated."""
-    return None if conf.api.auth_strategy == "none" else make_ec2_tokens(conf).headers
+    return None if not Settings(conf).auth.has_keystone else make_ec2_tokens(conf).headers
 
 
 def make_enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
@@ -98,7 +99,7 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
 
     :raises WrongConfiguration: an option that the middleware needs is missing.
     """
-    if conf.api.auth_strategy == "none":
+    if not Settings(conf).auth.has_keystone:
         return app
     register_options(conf)
     conf.set_default("http_connect_timeout", KEYSTONE_ANSWERS_WITHIN, SECTION)

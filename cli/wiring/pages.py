@@ -12,6 +12,7 @@ from ...api.origins import OriginGuard
 from ...console.pages import Console
 from ...keystone.login import KeystoneLogin
 from ..config.errors import WrongConfiguration
+from ..config.sections import Settings
 from .keystone import SECTION, make_session, register_options
 
 LOG = logging.getLogger(__name__)
@@ -22,16 +23,17 @@ def make_pages(conf: cfg.ConfigOpts, version: str) -> Console | None:
 
     :raises WrongConfiguration: the service's own account at Keystone is not complete.
     """
-    if not conf.api.console:
+    settings = Settings(conf)
+    if not settings.api.console:
         return None
-    if conf.api.auth_strategy == "none":
-        return Console(version, horizon=conf.api.horizon_url)
+    if not settings.auth.has_keystone:
+        return Console(version, horizon=settings.api.horizon_url)
     auth_url = _keystone(conf)
     if auth_url is None:
         LOG.warning("[%s] auth_url is missing: the console is disabled, because nobody could log in", SECTION)
         return None
     login = KeystoneLogin(auth_url, functools.partial(make_session, conf))
-    return Console(version, login, horizon=conf.api.horizon_url)
+    return Console(version, login, horizon=settings.api.horizon_url)
 
 
 def _keystone(conf: cfg.ConfigOpts) -> str | None:
@@ -47,10 +49,11 @@ def _keystone(conf: cfg.ConfigOpts) -> str | None:
 
 def make_origin_guard(conf: cfg.ConfigOpts) -> OriginGuard | None:
     """Make the guard; None: Keystone's tokens protect the API."""
-    if conf.api.auth_strategy != "none":
+    settings = Settings(conf)
+    if settings.auth.has_keystone:
         return None
-    addresses = [conf.api.public_url, conf.guests.metadata_url, conf.guests.waitcondition_url]
+    addresses = [settings.api.public_url, settings.guests.metadata_url, settings.guests.waitcondition_url]
     return OriginGuard(
-        [conf.api.bind_host, socket.gethostname(), *conf.api.allowed_hosts],
+        [settings.server.host, socket.gethostname(), *settings.api.allowed_hosts],
         [address for address in addresses if address],
     )

@@ -103,7 +103,7 @@ def make_trusts(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> TrustProvi
     :raises WrongConfiguration: there is no such method, or its options are not complete.
     """
     method = Settings(conf).delegation.method
-    if "none" in (conf.api.auth_strategy, method) or not catalogue.uses_credentials:
+    if method == "none" or not Settings(conf).auth.has_keystone or not catalogue.uses_credentials:
         return NO_TRUSTS
     points = {point.name: point for point in importlib.metadata.entry_points(group=TRUST_METHODS)}
     if method not in points:

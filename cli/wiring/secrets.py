@@ -1,6 +1,5 @@
 """Sealing, from the configuration: the keys, and the addresses of signals."""
 
-import re
 import secrets
 
 from oslo_config import cfg
@@ -12,9 +11,6 @@ from ...sealing.sealer import Sealer, SealError
 from ...template.residual import ARGS, sealed
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
-
-_TAIL = re.compile(r"/+(v1/*)?(waitcondition/*)?$")
-"""The end of an address that Heat's options for servers may have."""
 
 
 def make_sealer(conf: cfg.ConfigOpts) -> Sealer:
@@ -44,11 +40,12 @@ def make_addresses(conf: cfg.ConfigOpts, database: Database, sealer: Sealer) -> 
         raise WrongConfiguration(
             f"[secrets] key: {error}; if it is lost, run stoker-manage secrets forget"
         ) from error
+    settings = Settings(conf)
     return SignalAddresses(
-        conf.api.public_url.rstrip("/"),
+        settings.api.public_url.rstrip("/"),
         key,
-        signal_root=_root(conf.guests.waitcondition_url),
-        metadata_root=_root(conf.guests.metadata_url),
+        signal_root=settings.guests.signal_root,
+        metadata_root=settings.guests.metadata_root,
     )
 
 
@@ -67,9 +64,5 @@ def forget_lost_key(database: Database, sealer: Sealer) -> bool:
 
 def signal_root(conf: cfg.ConfigOpts) -> str:
     """Return the address under which servers and alarms send signals, without the version of the API."""
-    return _root(conf.guests.waitcondition_url) or str(conf.api.public_url).rstrip("/")
-
-
-def _root(url: str | None) -> str | None:
-    """Return the root of addresses for servers; None: that of the API."""
-    return _TAIL.sub("", url) if url else None
+    settings = Settings(conf)
+    return settings.guests.signal_root or settings.api.public_url.rstrip("/")

@@ -145,7 +145,7 @@ def check_horizon(conf: cfg.ConfigOpts) -> None:
     :raises WrongConfiguration: nobody does.
     """
     try:
-        requests.head(conf.api.horizon_url, timeout=WITHIN / 2)
+        requests.head(str(Settings(conf).api.horizon_url), timeout=WITHIN / 2)
     except requests.RequestException as error:
         raise WrongConfiguration(f"[api] horizon_url: it does not answer: {error}") from error
 
@@ -164,7 +164,8 @@ def optional_servers(conf: cfg.ConfigOpts) -> dict[str, tuple[str, Check]]:
             servers["memcached"] = (MEMCACHED, check_memcached)
     if conf.oslo_messaging_notifications.driver and conf.oslo_messaging_notifications.transport_url:
         servers["message bus of notifications"] = (NOTIFICATIONS, check_notifications)
-    if conf.api.console and conf.api.horizon_url:
+    api = Settings(conf).api
+    if api.console and api.horizon_url:
         servers["Horizon"] = ("[api] horizon_url", check_horizon)
     return servers
 

@@ -6,7 +6,9 @@ server's guest reads it.  The action waits for the signal as a parked task, and 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from ...settings import setting
 from ...shapes import Json, JsonMap
 from ...template.constraints import AllowedValues
 from ...template.language import ResourceDefinition
@@ -49,6 +51,21 @@ OFFERED: Mapping[str, str] = {
 REFUSED: Mapping[str, str] = {
     "ZAQAR_SIGNAL": "it needs the messaging service, which Stoker does not use",
 }
+
+
+@dataclass(frozen=True)
+class SignalTransport:
+    """The transport of deployments' signals; its field has the name of the option, as `Property` takes it."""
+
+    default_deployment_signal_transport: str = setting(
+        "default_deployment_signal_transport",
+        "CFN_SIGNAL",
+        "Transport by which servers signal that they have applied a deployment if the template names none; "
+        "the same for all processes.",
+        choices=dict.fromkeys(OFFERED, ""),
+    )
+
+
 BACKSTOP = 300.0
 """Seconds between two checks whether the server of a deployment that is being deleted still exists."""
 STARTING: Json = {"stage": "start"}
@@ -74,7 +91,7 @@ COMMON: Mapping[str, Property] = {
         "Signal transport of the server. CFN_SIGNAL: POST to a signed URL. TEMP_URL_SIGNAL: PUT to a signed "
         "URL. HEAT_SIGNAL: call of the API, with an account that Stoker creates. NO_SIGNAL: none, and the "
         "deployment is complete at once. ZAQAR_SIGNAL is not supported.",
-        default="CFN_SIGNAL",
+        default=SignalTransport.default_deployment_signal_transport,
         constraints=(AllowedValues(values=TRANSPORTS),),
         default_option="default_deployment_signal_transport",
     ),

@@ -10,7 +10,7 @@ from harness.templates import flat
 from harness.waiting import wait_for
 from oslo_config import cfg
 from stoker.cli.config.errors import WrongConfiguration
-from stoker.cli.config.message_options import AUDIT
+from stoker.cli.config.options import GROUPS
 from stoker.cli.wiring.api import make_audit
 
 EVENT = re.compile(r"oslo\.messaging\.notification\.audit\.http\.response.*?(\{.*\})")
@@ -34,7 +34,7 @@ def test_the_driver_gets_the_events_of_changes(tmp_path: pathlib.Path) -> None:
 
 def test_an_audit_without_a_driver_is_a_wrong_configuration() -> None:
     conf = cfg.ConfigOpts()
-    conf.register_opts(AUDIT, "audit")
+    conf.register_opts(GROUPS["audit"], "audit")
     conf.set_override("requests", "all", "audit")
     conf([])
     with pytest.raises(WrongConfiguration, match=r"\[oslo_messaging_notifications\] driver is missing"):

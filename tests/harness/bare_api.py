@@ -6,7 +6,7 @@ import typing
 
 from stoker.api.authenticator import NoAuthentication
 from stoker.api.operations import Services
-from stoker.api.request import ApiLimits
+from stoker.api.settings import ApiLimits
 from stoker.api.strangers import Strangers
 from stoker.engine.signal_urls import SignalAddresses
 

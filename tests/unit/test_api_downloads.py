@@ -8,7 +8,8 @@ from stoker.api.authenticator import NoAuthentication
 from stoker.api.collaborators import Downloads
 from stoker.api.context import RequestContext
 from stoker.api.errors import Fault
-from stoker.api.request import ApiLimits, HttpRequest
+from stoker.api.request import HttpRequest
+from stoker.api.settings import ApiLimits
 
 TEMPLATE = "heat_template_version: 2021-04-16"
 

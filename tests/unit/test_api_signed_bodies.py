@@ -21,7 +21,7 @@ from stoker.api.ec2_signatures import (
     verify,
 )
 from stoker.api.errors import Fault
-from stoker.api.request import ApiLimits
+from stoker.api.settings import ApiLimits
 from stoker.api.signed import FORM, MOST_UNKNOWN, signed_request
 from stoker.cli.wiring.http import _project_of
 from stoker.cli.wiring.routes import ROUTES

@@ -18,7 +18,7 @@ from stoker.cli.http.limits import ConnectionLimits, Fairness, RequestLimits
 from stoker.cli.http.server import HttpServer
 
 HOST = b"Host: h\r\n"
-SMALL = RequestLimits(line=1000, head=4000, fields=20, body=1000)
+SMALL = RequestLimits(head=4000, fields=20, body=1000)
 MEGABYTE = 1 << 20
 Json = typing.Any
 

@@ -2,7 +2,7 @@
 
 import pytest
 from harness.fake_context import FakeContext, target_of
-from stoker.cli.config.api_options import GUESTS
+from stoker.cli.config.options import GROUPS
 from stoker.conductor.steps.target import guest_attributes
 from stoker.resources.contract.guests import GuestAccess, Presigned, StackUser
 from stoker.resources.guests import (
@@ -100,7 +100,9 @@ def test_an_option_is_the_default_of_transports(name: str, option: str, configur
 
 def test_the_options_offer_what_servers_can_do() -> None:
     offered = {
-        option.dest: option.type.choices for option in GUESTS if option.type.type_name == "string value"
+        option.dest: option.type.choices
+        for option in GROUPS["guests"]
+        if option.type.type_name == "string value"
     }
     assert offered == {
         "default_software_config_transport": dict.fromkeys(TRANSPORTS),
