@@ -84,7 +84,7 @@ class GoalCompiler:
         most = 0 if goal.generated else self._limits.template_bytes
         template = load_template(goal.template, max_bytes=most)
         budget = goal.budget or Budget(self._limits.budget)
-        goal = replace(goal, budget=budget, may_need_cloud=goal.may_need_cloud or self._has_cloud)
+        goal = replace(goal, budget=budget)
         goal, environment = with_environment(goal, template, self._limits, self._operator, tree=tree)
         files = goal.files
         used = dict[str, str]()
@@ -101,9 +101,8 @@ class GoalCompiler:
             budget,
             {each.type for each in self._registry.implied_dependencies},
         )
-        compiler = _StackCompiler(
-            goal, budget, identity, self._registry, self._limits, sealer, questions, self._region, contents
-        )
+        collaborators = (self._registry, self._limits, sealer, questions, self._region, contents)
+        compiler = _StackCompiler(goal, budget, identity, *collaborators, self._has_cloud)
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, 0, goal.unknown)
         plan = compiler.compile(root, errors)
         children = typing.cast(Mapping[str, NestedChild], {})
@@ -119,9 +118,9 @@ class GoalCompiler:
                 secrets,
                 budget,
                 load=templates.load,
-                keeps=goal.keeps_nested,
-                all_members=goal.all_members,
-                is_draft=goal.is_draft,
+                keeps=goal.purpose.keeps_nested,
+                all_members=goal.purpose.all_members,
+                is_draft=goal.purpose.is_draft,
                 stored_data=goal.stored_data,
                 entering=contextlib.nullcontext if questions is None else questions.below,
             )
@@ -171,6 +170,7 @@ class _StackCompiler:
     questions: Questions | None
     region: Region
     contents: NestedContents
+    has_cloud: bool
 
     def compile(self, branch: Branch, errors: ErrorList) -> CompiledTemplate:
         """Compile and check one stack, without those nested in it.
@@ -187,7 +187,7 @@ class _StackCompiler:
                 secret=branch.secret,
                 budget=self.budget,
                 unknown=branch.unknown,
-                is_draft=self.goal.is_draft,
+                is_draft=self.goal.purpose.is_draft,
                 region=self.region,
             )
             plan = compile_template(
@@ -195,13 +195,13 @@ class _StackCompiler:
             )
             check_allowed(plan, self.goal.may_use)
             has_service = anything if self.goal.cloud is None else self.goal.cloud.has_service
-            if self.goal.without_unavailable:
+            if self.goal.purpose.without_unavailable:
                 plan = without_unavailable(plan, self.registry, has_service)
             if self.goal.cloud is not None:
                 check_available(plan, self.registry, has_service)
             secrets = StoredLookup(self.sealer.open)
             plan = check_types(plan, self.registry, secrets, self.budget, inside)
-            if not self.goal.may_need_cloud:
+            if not (self.has_cloud or self.goal.purpose.may_need_cloud):
                 check_needs_no_cloud(plan, self.registry)
             if self.questions is not None:
                 self.questions.collect(plan, self.registry)

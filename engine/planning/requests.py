@@ -104,6 +104,52 @@ NOTHING_STORED = StoredData(dict)
 """The data of a stack that does not exist yet."""
 
 
+class Purpose:
+    """A use of a compiled goal: it decides what is judged, and what is returned.
+
+    :cvar is_draft: nobody makes the stack now: values that lack are not known yet, on any level, and defaults
+        need not satisfy their constraints.
+    :cvar keeps_nested: the compiled templates of nested stacks are returned, too.
+    :cvar may_need_cloud: the template may use a cloud's services, also where this installation has no cloud.
+    :cvar all_members: groups have all members, not only one that is checked for all.
+    :cvar without_unavailable: resources of types that the caller's cloud or the installation lacks are not
+        judged.
+    """
+
+    is_draft: bool = False
+    keeps_nested: bool = False
+    may_need_cloud: bool = False
+    all_members: bool = False
+    without_unavailable: bool = False
+
+
+class _Previewed(Purpose):
+    keeps_nested = True
+    all_members = True
+
+
+class _Moved(Purpose):
+    may_need_cloud = True
+
+
+@dataclass(frozen=True)
+class Validated(Purpose):
+    """The check of a template, of which somebody may make a stack later, elsewhere."""
+
+    keeps_nested: bool = False
+    without_unavailable: bool = False
+    is_draft = True
+    may_need_cloud = True
+
+
+STORED = Purpose()
+"""The stack is stored, and conductors make it."""
+PREVIEWED = _Previewed()
+"""A user sees the stack that a creation would make."""
+MOVED = _Moved()
+"""The stack comes from another installation, which may have a cloud."""
+
+
 @dataclass(frozen=True)
 class Goal:
     """Everything that defines the desired state of a stack.
@@ -122,13 +168,7 @@ class Goal:
         template declares them no more.
     :ivar budget: the budget of the request; None: a new one.
     :ivar unknown: names of parameters that have no values yet.  Values that depend on them are not checked.
-    :ivar is_draft: nobody makes the stack now: values that lack are not known yet, on any level, and defaults
-        need not satisfy their constraints.
-    :ivar keeps_nested: the compiled templates of nested stacks are returned, too.
-    :ivar may_need_cloud: the template may use a cloud's services, also where this installation has no cloud.
-    :ivar without_unavailable: resources of types that the caller's cloud or the installation lacks are not
-        judged.
-    :ivar all_members: groups have all members, not only one that is checked for all.
+    :ivar purpose: the use that is made of the compiled goal.
     :ivar stored_data: the data that groups of the stack, and of those nested in it, have stored.
     """
 
@@ -145,11 +185,7 @@ class Goal:
     cloud: CallersCloud | None = field(default=None, repr=False, compare=False)
     budget: Budget | None = field(default=None, repr=False, compare=False)
     unknown: frozenset[str] = frozenset()
-    is_draft: bool = False
-    keeps_nested: bool = False
-    may_need_cloud: bool = False
-    all_members: bool = False
-    without_unavailable: bool = False
+    purpose: Purpose = STORED
     stored_data: StoredData = field(default=NOTHING_STORED, repr=False, compare=False)
 
 

@@ -1,7 +1,7 @@
 """Handlers that preview a creation or an update, and validate templates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from ...api import parse
 from ...api.errors import bad_request
@@ -93,8 +93,13 @@ def validate(request: Request) -> Reply:
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {names}")
     parse.check_options(body)
     ignores_unavailable = bool(request.values("ignore_errors"))
-    goal = replace(parse.goal(request, body), without_unavailable=ignores_unavailable)
-    return Reply(request.services.of(Validation).validate(request.caller.project_id, goal, nested=nested))
+    view = request.services.of(Validation).validate(
+        request.caller.project_id,
+        parse.goal(request, body),
+        nested=nested,
+        ignores_unavailable=ignores_unavailable,
+    )
+    return Reply(view)
 
 
 def update(request: Request) -> Reply:

@@ -10,7 +10,7 @@ from ...db.errors import NameTaken
 from ...engine.context import Compiled, EngineContext
 from ...engine.planning.goal import read_environment
 from ...engine.planning.nested_check import missing
-from ...engine.planning.requests import CreateRequest, Goal, Preview
+from ...engine.planning.requests import PREVIEWED, CreateRequest, Goal, Preview, Validated
 from ...engine.quotas import QuotaName
 from ...engine.requested import compile_requested
 from ...shapes import Json
@@ -50,7 +50,7 @@ class Validation:
                 quotas.check_room(conn, request.project_id, QuotaName.STACKS)
 
         self._context.database.read(check)
-        request = replace(request, goal=replace(request.goal, keeps_nested=True, all_members=True))
+        request = replace(request, goal=replace(request.goal, purpose=PREVIEWED))
         compiled = self._compile(request)
         registry = self._context.registry.usable
         return Preview(
@@ -63,12 +63,15 @@ class Validation:
             resources=previewed_resources(compiled.plan, compiled.nested, registry, request.name),
         )
 
-    def validate(self, project_id: str, goal: Goal, *, nested: bool = False) -> dict[str, Json]:
+    def validate(
+        self, project_id: str, goal: Goal, *, nested: bool = False, ignores_unavailable: bool = False
+    ) -> dict[str, Json]:
         """Return the body of POST /validate: the template's parameters; values need not be given.
 
         Where some are missing, only that can be judged which does not depend on them.
 
         :param nested: whether the parameters of the nested stacks are returned, too.
+        :param ignores_unavailable: whether resources of types that are not available are left out.
         :raises TemplateError: the template or the environment is wrong; further errors are in `others`.
         """
         limits = self._context.settings.limits
@@ -80,8 +83,8 @@ class Validation:
             environment = operator.under(environment, goal.files)
         values = {**environment.parameters, **goal.parameters}
         lacking = frozenset(missing(described["Parameters"], values, environment))
-        goal = replace(goal, unknown=lacking, is_draft=True, keeps_nested=nested)
-        goal = replace(goal, budget=budget, may_need_cloud=True)
+        purpose = Validated(keeps_nested=nested, without_unavailable=ignores_unavailable)
+        goal = replace(goal, unknown=lacking, budget=budget, purpose=purpose)
         request = CreateRequest(project_id=project_id, name="validated", goal=goal)
         compiled = self._compile(request)
         view = described_stack(described, environment, values)

@@ -11,7 +11,7 @@ from ....conductor.steps.child_secrets import goal_with_secrets
 from ....conductor.steps.secrets import Secrets
 from ....engine.children import goal_of_child, opened_environment
 from ....engine.context import Compiled, EngineContext
-from ....engine.planning.requests import Goal
+from ....engine.planning.requests import MOVED, Goal
 from ....resources.contract.children import ChildGoal
 from ....resources.contract.context import StepContext
 from ....resources.contract.errors import StepError, UnknownType
@@ -50,7 +50,7 @@ class GoalMaker:
             template=stored.template,
             environment=document_of(stored.environment),
             files=stored.files,
-            may_need_cloud=True,
+            purpose=MOVED,
         )
         return self._compile(stack, goal, tree=stack.owner_id is None)
 

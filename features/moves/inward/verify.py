@@ -7,7 +7,7 @@ from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.context import Compiled, EngineContext
 from ....engine.planning.plan import TaskDefinition
-from ....engine.planning.requests import Goal
+from ....engine.planning.requests import MOVED, Goal
 from ....resources.contract.errors import PropertyError, UnknownType
 from ....resources.contract.properties import (
     changed,
@@ -64,7 +64,7 @@ class Verifier:
             environment=evaluate(compiled.environment, lookup),
             files=compiled.files,
             parameters=evaluate(compiled.parameters, lookup),
-            may_need_cloud=True,
+            purpose=MOVED,
         )
         return self._context.compiler.compile(goal, compiled.identity, sealer)
 
