@@ -24,6 +24,7 @@ from ..config.sections import Settings
 from ..daemon.main_loop import OperatorSignal, SignalQueue
 from ..daemon.main_thread import run
 from ..daemon.version import VERSION
+from ..http.limits import ServerSettings
 from ..http.server import HttpServer
 from ..wiring.api import make_api, requests
 from ..wiring.conductor import make_conductor, start_conductor
@@ -51,8 +52,8 @@ class EmbeddedSettings:
     """
 
     data_dir: pathlib.Path
-    host: str = "127.0.0.1"
-    port: int = 8004
+    host: str = ServerSettings.host
+    port: int = ServerSettings.port
     conductors: int = 3
     config: list[pathlib.Path] = field(default_factory=list)
 
@@ -161,10 +162,17 @@ def make_parser() -> argparse.ArgumentParser:
         "serve", help="run the API and several conductors in this process, with no other server"
     )
     serve.add_argument("--data-dir", type=pathlib.Path, required=True, help="keeps the database and the keys")
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    serve.add_argument("--port", type=int, default=8004, help="port to listen on (default: %(default)s)")
     serve.add_argument(
-        "--conductors", type=int, default=3, help="number of conductors (default: %(default)s)"
+        "--host", default=EmbeddedSettings.host, help="address to listen on (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--port", type=int, default=EmbeddedSettings.port, help="port to listen on (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--conductors",
+        type=int,
+        default=EmbeddedSettings.conductors,
+        help="number of conductors (default: %(default)s)",
     )
     serve.add_argument(
         "--config-file", type=pathlib.Path, action="append", default=[], help="oslo.config file"

@@ -1,15 +1,21 @@
 """Settings: each option comes from one declaration, and each declaration says its unit and bounds."""
 
+import ast
+import collections
 import pathlib
+import re
 import typing
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
+from harness.sources import ROOT, Source, source
 from oslo_config import cfg
-from stoker.cli.config.declared import read_section, settings_of
+from stoker.cli.config.client_options import GROUP, SERVICES
+from stoker.cli.config.declared import DeclaredSetting, fields_of, read_section, settings_of
 from stoker.cli.config.errors import WrongConfiguration
-from stoker.cli.config.options import list_opts
-from stoker.cli.config.sections import Settings, sections
+from stoker.cli.config.options import GROUPS, list_opts
+from stoker.cli.config.sections import Settings, make_options, sections
 from stoker.db.connections import DatabaseLimits, DatabaseSettings
 from stoker.settings import Bytes, Form, Seconds, setting
 
@@ -91,3 +97,74 @@ def test_a_value_out_of_bounds_is_refused(tmp_path: pathlib.Path, line: str) -> 
 
 def test_the_help_of_a_number_names_its_unit() -> None:
     assert [name for name, declared in DECLARED if declared.unit not in declared.setting.help.lower()] == []
+
+
+def test_each_option_comes_from_a_declaration_or_is_a_named_exception() -> None:
+    declared = {section: {option.dest for option in options} for section, options in make_options().items()}
+    others = {
+        section
+        for section, options in GROUPS.items()
+        if {option.dest for option in options} - declared.get(section, set())
+    }
+    assert others == {GROUP, *(f"{GROUP}_{service}" for service in SERVICES)}
+
+
+SHARED = {0, 1, None, "", ()}
+"""Values that say nothing by themselves, such as no limit."""
+
+
+def _literal(node: ast.expr | None) -> typing.Any:
+    """Return the value of a literal, or of a product of numbers; None: it is another expression."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        factors = (_literal(node.left), _literal(node.right))
+        return None if None in factors else factors[0] * factors[1]
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def _defaults_of(module: Source) -> Iterator[tuple[int, str, typing.Any]]:
+    """Yield the literal defaults of fields and parameters: line, name, value."""
+    for cls in module.nodes(ast.ClassDef):
+        for field in cls.body:
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                yield field.lineno, field.target.id, _literal(field.value)
+    for function in module.nodes(ast.FunctionDef):
+        arguments = [*function.args.posonlyargs, *function.args.args][::-1]
+        pairs = [*zip(arguments, function.args.defaults[::-1], strict=False)]
+        pairs += zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)
+        yield from ((function.lineno, argument.arg, _literal(value)) for argument, value in pairs)
+
+
+def _fields(owner: type) -> Iterator[tuple[str, DeclaredSetting]]:
+    """Yield the settings of a dataclass and of those in it, with the names of their fields."""
+    for name, item in fields_of(owner).items():
+        if isinstance(item, DeclaredSetting):
+            yield name, item
+        else:
+            yield from _fields(item)
+
+
+def _is_product(path: pathlib.Path) -> bool:
+    return path.relative_to(ROOT).parts[0] not in ("tests", "benchmarks", "doc", "tools", ".venv", "build")
+
+
+OTHER_THINGS: Mapping[str, str] = {
+    "api/shared_views.py idle": "seconds that a view is kept, not a transaction",
+}
+"""Defaults that are those of settings by chance, as ``file name``, each with the reason."""
+
+
+def test_the_default_of_a_setting_stands_once() -> None:
+    """A second one is forgotten when the first one changes, and documents tell only of the first."""
+    defaults: dict[str, set[typing.Any]] = collections.defaultdict(set)
+    for section in sections():
+        for name, item in _fields(section.owner):
+            for word in (name, item.setting.option):
+                defaults[word].add(item.default)
+    paths = sorted(path for path in (ROOT / "settings.py").parent.glob("*/**/*.py") if _is_product(path))
+    offenders = [
+        f"{path.relative_to(ROOT)}:{line} {name} = {value!r}"
+        for path in paths
+        for line, name, value in _defaults_of(source(path))
+        if value not in SHARED and value in defaults[name]
+    ]
+    assert [line for line in offenders if re.sub(r":[0-9]+| = .*", "", line) not in OTHER_THINGS] == []
