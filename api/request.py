@@ -293,7 +293,7 @@ def _unknown_fields(instance: Json, error: jsonschema.ValidationError) -> str:
     schema = error.schema
     names = sorted(schema.get("properties", {})) if isinstance(schema, Mapping) else []
     unknown = next(name for name in instance if name not in names)
-    hint = did_you_mean(unknown, names) or f"; known are: {', '.join(names)}"
+    hint = did_you_mean(unknown, names) or f"; known: {', '.join(names)}"
     return f'"{shortened(unknown)}" is not a field of it{hint}'
 
 

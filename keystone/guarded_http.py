@@ -87,7 +87,7 @@ def tls_context(ca_cert: str) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=ca_cert)
     except (ssl.SSLError, ValueError) as error:
-        raise ValueError("it is no certificate in PEM") from error
+        raise ValueError("it is not a certificate in PEM format") from error
     return context
 
 

@@ -190,4 +190,4 @@ def _check(session: Session) -> None:
     except exceptions.ClientException as error:
         raise WrongCredential(f"{type(error).__name__}: {error}") from error
     if project is None:
-        raise WrongCredential("it must be for a project")
+        raise WrongCredential("it must be scoped to a project")

@@ -125,4 +125,4 @@ def _make(metric: Metric, registry: CollectorRegistry) -> Counter | Histogram:
 
 def _check_directory(path: pathlib.Path) -> None:
     if not path.is_dir() or not os.access(path, os.W_OK | os.X_OK):
-        raise NotADirectoryError(f"{SHARED}: {path} is no directory that this process can write")
+        raise NotADirectoryError(f"{SHARED}: this process cannot write into the directory {path}")

@@ -125,7 +125,7 @@ def limit_of(text: str) -> int | None:
         return None
     if not re.fullmatch("-1|[0-9]{1,16}", text) or int(text) > LARGEST:
         raise argparse.ArgumentTypeError(
-            f"{text} is no limit: it must be a number from 0 to {LARGEST}, {UNLIMITED} or {DEFAULT}"
+            f"{text} is not a limit: write a number from 0 to {LARGEST}, {UNLIMITED} or {DEFAULT}"
         )
     return int(text)
 

@@ -27,7 +27,7 @@ def changed_view(
     members = {member.host: member for member in old.members}
     for host in leave:
         if host not in members:
-            raise WrongChange(f"{host} is not on the ring; on it are: {', '.join(sorted(members)) or 'none'}")
+            raise WrongChange(f"{host} is not on the ring, which has: {', '.join(sorted(members)) or 'none'}")
         del members[host]
     for weights, is_member in ((join, False), (weight, True)):
         for host, value in weights.items():

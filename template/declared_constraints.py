@@ -80,7 +80,7 @@ def _modulo(body: object, description: str | None, path: Path) -> Constraint:
     keys = _keys(body, ("step", "offset"), path)
     step, offset = (_bound(keys.get(key), (*path, key), whole=True) for key in ("step", "offset"))
     if step is None or offset is None:
-        raise TemplateError("needs a step and an offset", path)
+        raise TemplateError("must have a step and an offset", path)
     if abs(offset) >= abs(step):
         raise TemplateError("step must not be 0, and offset must be smaller than step", path)
     if step * offset < 0:

@@ -271,7 +271,7 @@ def _resource_facade(argument: Json, scope: FoldScope, path: Path) -> Residual:
     if not isinstance(argument, str) or argument not in names:
         raise TemplateError(f"must be one of: {', '.join(names)}; not {written(argument)}")
     if scope.facade is None:
-        raise TemplateError("has a meaning only in a nested stack's template")
+        raise TemplateError("can be used in the template of a nested stack only")
     return scope.facade.get(names[argument])
 
 

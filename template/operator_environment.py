@@ -159,7 +159,7 @@ def _document(name: str, text: str) -> JsonMap:
         for section, content in document.items():
             if content and section not in SECTIONS:
                 allowed = " and ".join(SECTIONS)
-                raise TemplateError(f"an environment for all stacks may have {allowed} only", [section])
+                raise TemplateError(f"an environment for all stacks may only have {allowed}", [section])
         if (document.get("resource_registry") or {}).get("resources"):
             message = "entries for single resources belong in the environment of a stack"
             raise TemplateError(message, ["resource_registry", "resources"])

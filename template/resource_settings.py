@@ -100,7 +100,7 @@ def _check_option(name: str, value: object, path: Path, options: JsonMap) -> Non
         if value not in ENDS:
             raise TemplateError(f'"{value}" is not one of: {", ".join(ENDS)}', here)
         if "timeout" not in options:
-            raise TemplateError("is valid beside a timeout only", here)
+            raise TemplateError("needs a timeout beside it", here)
     elif name == "abort":
         if not isinstance(value, bool):
             raise TemplateError(f"must be true or false, not {written(value)}", here)

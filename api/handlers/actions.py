@@ -21,7 +21,7 @@ def act(request: Request) -> Reply:
     [(name, details)] = body.items()
     if name not in ACTIONS:
         names = ", ".join(sorted(ACTIONS))
-        raise bad_request(f"Invalid action {shortened(name)} specified; known are: {names}")
+        raise bad_request(f"Invalid action {shortened(name)} specified; known: {names}")
     if details and name not in WITH_DETAILS:
         raise bad_request(f"{name}: the action takes no details, send null")
     # As in Heat, each action has a rule of its own.

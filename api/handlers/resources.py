@@ -108,7 +108,7 @@ def _limits(request: Request) -> dict[str, list[str]]:
     if unknown := sorted(set(request.query) - INDEX_QUERY):
         raise bad_request(
             f"Invalid filter parameters {shortened(', '.join(unknown))}; "
-            f"known are: {', '.join(sorted([*_COLUMNS, 'status']))}"
+            f"known: {', '.join(sorted([*_COLUMNS, 'status']))}"
         )
     filters = {column: request.values(name) for name, column in _COLUMNS.items()}
     actions, filters["status"] = request.statuses("status")

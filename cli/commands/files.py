@@ -78,5 +78,5 @@ def with_part(rows: Iterable[tuple[str, str]], part: str) -> list[tuple[str, str
         raise AdminError("only the programs were installed: install Stoker from its wheel or source archive")
     matching = [row for row in ordered if part in row[1]]
     if not matching:
-        raise AdminError(f"no installed file has {part!r} in its path; without a part, all are listed")
+        raise AdminError(f"no installed file has {part!r} in its path; leave the part out to list all files")
     return matching

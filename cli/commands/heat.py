@@ -58,7 +58,9 @@ class _HeatCommand(Command):
             help="only this root stack; a name that stacks of several projects have needs its project",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="store nothing; report what stays, and why"
+            "--dry-run",
+            action="store_true",
+            help="store nothing; report the stacks that cannot be moved, with the reason",
         )
         parser.add_argument("--report", choices=("text", "json"), default="text", help="format of the report")
         return parser

@@ -36,9 +36,7 @@ class DbRecount(HarmlessTable, Lister):
         database = session_of(self, long_work=True).database
         for project_id in parsed.project:
             if not database.read(partial(usage.has_any, project_id=project_id)):
-                raise AdminError(
-                    f"Project {project_id!r} has nothing here and had nothing: name it by its id"
-                )
+                raise AdminError(f"Project {project_id!r} is unknown here: give its id, not its name")
         count = usage.differences if parsed.dry_run else usage.recount
         rows = [
             (wrong.project_id, wrong.counter, wrong.stored, wrong.counted)

@@ -96,7 +96,9 @@ class SecretsRotate(Command):
                 "has sealed: keep the older keys, and run this again later",
             )
         elif not counts.quiet:
-            write_lines(out, "an older key still seals: is the first key the first one on all hosts?")
+            write_lines(
+                out, "values are still sealed with an older key: is the first key the same on all hosts?"
+            )
         return NEEDED if needed or unfinished or not counts.quiet else DONE
 
 

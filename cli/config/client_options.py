@@ -96,7 +96,7 @@ COMMON = (
 
 def _for_one(name: str, kind: types.ConfigType) -> cfg.Opt:
     # Without a default: an option that a section leaves out is that of [clients].
-    return cfg.Opt(name, type=kind, help=f"As {name} of [{GROUP}], for this service only.")
+    return cfg.Opt(name, type=kind, help=f"Overrides {name} of [{GROUP}] for this service.")
 
 
 def _own(service: str) -> list[cfg.Opt]:

@@ -60,7 +60,9 @@ def check_account(conf: cfg.ConfigOpts, section: str) -> None:
             f"[{section}]: Keystone refuses the service's own account: {error}"
         ) from error
     except NotFound as error:
-        raise WrongConfiguration(f"[{section}] auth_url: it is not Keystone's: {error}") from error
+        raise WrongConfiguration(
+            f"[{section}] auth_url: it is not an address of Keystone: {error}"
+        ) from error
     except (MissingRequiredOptions, NoMatchingPlugin, cfg.Error, TypeError, ValueError) as error:
         raise WrongConfiguration(f"[{section}]: {error}") from error
     except ClientException as error:

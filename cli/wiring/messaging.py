@@ -121,7 +121,7 @@ def make_notifier(conf: cfg.ConfigOpts) -> Notifications | None:
     unknown = sorted({*conf.oslo_messaging_notifications.driver} - (drivers := _notification_drivers()))
     if unknown:
         raise WrongConfiguration(
-            f"{section} driver: there is no {', '.join(unknown)}; known are: {', '.join(sorted(drivers))}"
+            f"{section} driver: unknown: {', '.join(unknown)}; known: {', '.join(sorted(drivers))}"
         )
     url = conf.transport_url
     try:

@@ -108,6 +108,6 @@ def make_trusts(conf: cfg.ConfigOpts, catalogue: ResourceRegistry) -> TrustProvi
     points = {point.name: point for point in importlib.metadata.entry_points(group=TRUST_METHODS)}
     if method not in points:
         names = ", ".join(sorted({"none", *points}))
-        raise WrongConfiguration(f"[stacks] deferred_auth_method: there is no {method}; known are: {names}")
+        raise WrongConfiguration(f"[stacks] deferred_auth_method: {method} is unknown; known: {names}")
     trusts: TrustProvider = points[method].load()(conf)
     return trusts

@@ -90,7 +90,8 @@ class _Rewriter:
             return node("get_attr", *args)
         if not all(isinstance(part, str | int) for part in inside):
             raise TemplateError(
-                f"what is asked of the members of {name} must be known before any resource exists", path
+                f"the attribute read from the members of {name} must be known before any resource exists",
+                path,
             )
         key = output_name(requested)
         self.requested[name][key] = tuple(requested)

@@ -118,7 +118,9 @@ class Drift:
         elif not self._background.submit(
             project.project_id, functools.partial(self._observing.observe, project.project_id)
         ):
-            LOG.warning("Project %s is not observed this time: too many are", project.project_id)
+            LOG.warning(
+                "Project %s is not observed this time: too many other projects are", project.project_id
+            )
 
     def _search(self, now: float) -> None:
         """Store the projects that have stacks, each with its moment in the interval that begins now."""

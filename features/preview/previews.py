@@ -90,7 +90,7 @@ def validate(request: Request) -> Reply:
     if unknown := sorted(set(request.values("ignore_errors", split=True)) - set(IGNORABLE)):
         wrong = shortened(", ".join(unknown))
         names = ", ".join(IGNORABLE)
-        raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known are: {names}")
+        raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known: {names}")
     parse.check_options(body)
     ignores_unavailable = bool(request.values("ignore_errors"))
     view = request.services.of(Validation).validate(

@@ -102,7 +102,7 @@ def contains(args: Json, version: Version, budget: CostMeter) -> bool:
     if not isinstance(items, Sequence):
         raise TemplateError(f"the second argument must be a list, not {written(items)}")
     if isinstance(items, str) and not isinstance(value, str):
-        raise TemplateError(f"only a string can be in a string, not {written(value)}")
+        raise TemplateError(f"a string can only contain a string, not {written(value)}")
     return value in items
 
 

@@ -197,7 +197,7 @@ def make_url(args: Json, version: Version, budget: CostMeter) -> str:
         raise TemplateError(f"must be a map with keys of: {', '.join(_URL_KEYS)}")
     unknown = sorted(set(args) - set(_URL_KEYS))
     if unknown:
-        raise TemplateError(f"does not know {', '.join(unknown)}; keys are: {', '.join(_URL_KEYS)}")
+        raise TemplateError(f"has unknown keys: {', '.join(unknown)}; known: {', '.join(_URL_KEYS)}")
     for key in set(args) - {"port", "query"}:
         if not isinstance(args[key], str):
             raise TemplateError(f"{key} must be a string, not {written(args[key])}")

@@ -68,7 +68,7 @@ def test_the_stack_and_the_resource_show_a_breakpoint(service: Service, held: st
             "continue.resources: 1001 items are above the limit of 1000",
         ),
         ({"step": True}, "HTTPBadRequest", "step: true is not of type object or null"),
-        ({"step": {"all": True}}, "HTTPBadRequest", "known are: hook, resources"),
+        ({"step": {"all": True}}, "HTTPBadRequest", "known: hook, resources"),
     ],
 )
 def test_a_wrong_request_to_continue_is_refused_and_changes_nothing(

@@ -91,7 +91,7 @@ def test_wrong_snapshot_requests_are_errors(service: Service, tenant: str) -> No
     for body, message in (
         ({"name": 5}, "name: 5 is not of type string or null"),
         ({"name": "n" * 256}, "name: "),
-        ({"title": "n"}, "known are: name"),
+        ({"title": "n"}, "known: name"),
         (["n"], "is not of type object"),
     ):
         answer = service.call("POST", f"{path}/snapshots", body)

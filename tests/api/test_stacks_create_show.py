@@ -246,7 +246,7 @@ def test_an_unknown_action_is_an_error(service: Service, tenant: str) -> None:
     for body, status, message in (
         ({}, 400, "No action specified"),
         ({"check": None, "cancel_update": None}, 400, "Multiple actions specified"),
-        ({"explode": None}, 400, "Invalid action explode specified; known are: cancel_update, "),
+        ({"explode": None}, 400, "Invalid action explode specified; known: cancel_update, "),
         ([], 400, "object"),
         ({"resume": None}, 400, "only a suspended stack is resumed"),
     ):

@@ -108,7 +108,7 @@ def test_a_validation_may_ignore_errors(openstack: OpenStack) -> None:
     validate = ("orchestration", "template", "validate", "-t", openstack.file("t.yaml", TEMPLATE))
     openstack.json(*validate, "--ignore-errors", "99001")
     printed = openstack.fails(*validate, "--ignore-errors", "99001,12")
-    assert "Invalid codes in ignore_errors: 12; known are: 99001" in printed
+    assert "Invalid codes in ignore_errors: 12; known: 99001" in printed
 
 
 def test_an_event_is_shown(openstack: OpenStack) -> None:

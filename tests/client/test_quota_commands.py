@@ -35,8 +35,8 @@ def test_quotas_are_set_shown_listed_and_deleted(openstack: OpenStack) -> None:
     ("options", "text"),
     [
         ((), "Nothing would change: name a new limit by one of --stacks, "),
-        (("--stacks", "many"), "many is no limit: it must be a number from 0 to "),
-        (("--stacks", "-2"), "-2 is no limit: it must be a number from 0 to "),
+        (("--stacks", "many"), "many is not a limit: write a number from 0 to "),
+        (("--stacks", "-2"), "-2 is not a limit: write a number from 0 to "),
     ],
 )
 def test_a_wrong_limit_is_explained(openstack: OpenStack, options: tuple[str, ...], text: str) -> None:

@@ -140,7 +140,7 @@ def test_a_plan_says_what_would_move_and_changes_nothing(callers: Callers, world
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ({"leave": ["nobody"]}, "nobody is not on the ring; on it are: host0, host1"),
+        ({"leave": ["nobody"]}, "nobody is not on the ring, which has: host0, host1"),
         ({"join": {"host0": 1}}, "host0 is already on the ring"),
         ({"weight": {"host9": 1}}, "host9 is not on the ring"),
         ({"weight": {"host0": 0}}, "the weight of host0 must be above 0"),

@@ -312,7 +312,7 @@ def test_a_stack_with_an_id_that_stoker_has_already_stays_with_that_reason(
         conn.execute(sa.update(s).where(s.c.id == child_id).values(owner_id=other))
         conn.execute(sa.update(r).where(r.c.stack_id == root_id).values(stack_id=other))
     [reason] = only(installation.run()).reasons
-    assert "Stoker has another row with the" in reason
+    assert "Stoker already has another row with the" in reason
 
 
 def test_half_updated_resources_keep_the_definition_of_the_template_that_they_had(
@@ -445,7 +445,7 @@ def test_the_command_refuses_a_wrong_key_before_any_stack(
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("sqlite:///{directory}/other.sqlite", "it is none of Heat's"),
+        ("sqlite:///{directory}/other.sqlite", "it is no database of Heat"),
         ("nothing://", "nothing"),
         # The drivers of Heat's configuration are not installed: the database is asked by Stoker's own.
         ("postgresql+psycopg2://heat@127.0.0.1:1/heat", "port 1 failed"),

@@ -238,7 +238,7 @@ def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.P
     finally:
         site.close()
     session = Session(auth=Token("http://cloud.test", "token"))
-    with pytest.raises(WrongCertificate, match="no certificate in PEM"):
+    with pytest.raises(WrongCertificate, match="not a certificate in PEM format"):
         RemoteClouds().adapter(session, RemotePlace("south", "no certificate"), "orchestration", "1")
 
 

@@ -65,10 +65,10 @@ def test_metadata_with_deployments_are_of_no_server_with_an_agent():
         ),
         ({"image": "i", "block_device_mapping_v2": [{"volume_id": "v"}]}, "boot_index 0"),
         ({"block_device_mapping_v2": [{"volume_id": "v"}, {"image": "i"}]}, "boot_index 0"),
-        ({"image": "i", "block_device_mapping_v2": [{"boot_index": 1}]}, "exactly one is needed"),
+        ({"image": "i", "block_device_mapping_v2": [{"boot_index": 1}]}, "exactly one of "),
         (
             {"image": "i", "block_device_mapping_v2": [{"swap_size": 1, "ephemeral_size": 1}]},
-            "exactly one is needed",
+            "exactly one of ",
         ),
         ({"block_device_mapping_v2": [{"swap_size": 1}]}, "neither an image"),
         ({"image": "i", "networks": [{}]}, "one of network, port"),

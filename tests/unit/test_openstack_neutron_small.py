@@ -55,8 +55,16 @@ def changes(scripted: ScriptedService) -> list[tuple[str, Json]]:
             {"network_type": "vlan", "physical_network": "p", "segmentation_id": 4095},
             "segmentation_id is 4094 at most",
         ),
-        ("Segment", {"network_type": "local", "segmentation_id": 5}, "segmentation_id is not for the type"),
-        ("Segment", {"network_type": "gre", "physical_network": "p"}, "physical_network is not for the type"),
+        (
+            "Segment",
+            {"network_type": "local", "segmentation_id": 5},
+            "segmentation_id cannot be given for the type",
+        ),
+        (
+            "Segment",
+            {"network_type": "gre", "physical_network": "p"},
+            "physical_network cannot be given for the type",
+        ),
         (
             "RBACPolicy",
             {"object_type": "qos_policy", "action": "access_as_external"},

@@ -236,7 +236,7 @@ def test_a_pool_whose_persistence_nobody_has_changed_is_as_in_the_template(
         (
             "Pool",
             {"listener": "l", "session_persistence": {"type": "SOURCE_IP", "cookie_name": "c"}},
-            "cookie_name is not for",
+            "cookie_name cannot be given for",
         ),
         ("L7Policy", {"action": "REJECT", "redirect_url": "http://a.test"}, "redirect_url is for"),
         ("L7Policy", {"action": "REDIRECT_TO_POOL"}, "redirect_pool is needed"),

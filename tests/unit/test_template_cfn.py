@@ -289,7 +289,7 @@ WRONG = [
     ({"Fn::GetAtt": ["q", "output"]}, 'The template has no resource "q"'),
     ({"Fn::GetAZs": ["x"]}, "must be the name of a region"),
     ({"Fn::ResourceFacade": "metadata"}, "must be one of: Metadata, DeletionPolicy, UpdatePolicy"),
-    ({"Fn::ResourceFacade": "Metadata"}, "only in a nested stack's template"),
+    ({"Fn::ResourceFacade": "Metadata"}, "in the template of a nested stack only"),
     ({"Ref": "rr"}, 'The template has no parameter and no resource "rr"; did you mean "r"?'),
     ({"Ref": ["r"]}, "must be the name of a parameter or of a resource"),
     ({"Ref": "AWS::NoValue"}, 'no parameter and no resource "AWS::NoValue"'),

@@ -165,7 +165,7 @@ def test_a_wrong_constraint_is_refused_with_its_path(constraint, words):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"step": 2}, ": needs a step and an offset"),
+        ({"step": 2}, ": must have a step and an offset"),
         ({"step": 0, "offset": 0}, ": step must not be 0, and offset must be smaller than step"),
         ({"step": 2, "offset": 2}, ": step must not be 0, and offset must be smaller than step"),
         ({"step": 3, "offset": -1}, ": step and offset must both be positive or both negative"),

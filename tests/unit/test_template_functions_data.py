@@ -79,7 +79,7 @@ def test_functions_of_lists_and_maps(function, args, value):
         ("list_concat_unique", [["a"], {"b": 1}], 'can only concatenate lists, not {"b": 1}'),
         ("contains", ["a"], "must be of the form [value, [item, …]]"),
         ("contains", ["a", 1], "the second argument must be a list, not 1"),
-        ("contains", [1, "abc"], "only a string can be in a string, not 1"),
+        ("contains", [1, "abc"], "a string can only contain a string, not 1"),
     ],
 )
 def test_functions_of_lists_and_maps_say_what_they_want(function, args, words):

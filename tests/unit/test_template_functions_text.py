@@ -227,7 +227,7 @@ def test_make_url(parts, url):
     ("parts", "words"),
     [
         ("http://x", "must be a map with keys of: scheme, username"),
-        ({"hots": "x"}, "does not know hots; keys are: scheme, username"),
+        ({"hots": "x"}, "has unknown keys: hots; known: scheme, username"),
         ({"host": 1}, "host must be a string, not 1"),
         ({"scheme": "http:"}, 'scheme must not contain ":", as "http:" does'),
         ({"host": "h", "port": 0}, "port must be between 1 and 65535, not 0"),

@@ -110,7 +110,7 @@ def test_a_parameter_that_looks_like_a_node_stays_what_it_is():
         ({"get_attr": []}, "must be of the form [resource, attribute, key or index, …]"),
         ({"get_attr": ["server", 1]}, "the attribute's name must be a string, not 1"),
         ({"get_attr": ["server", {"get_resource": "net"}]}, "the attribute's name must be known before"),
-        ({"resource_facade": "metadata"}, "has a meaning only in a nested stack's template"),
+        ({"resource_facade": "metadata"}, "can be used in the template of a nested stack only"),
         ({"resource_facade": "name"}, 'must be one of: metadata, deletion_policy, update_policy; not "name"'),
     ],
 )

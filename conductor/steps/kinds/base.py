@@ -137,7 +137,7 @@ class TaskStep:
             self.plugin.handle_cancel(self.target, self.progress, self.context)
         except (StepError, Unavailable) as error:
             where = f"{self.claim.task.stack_id}/{self.claim.resource.name}"
-            LOG.warning("Resource %s: its cancel failed: %s", where, self.secrets.redact(str(error)))
+            LOG.warning("Resource %s: cancelling its step failed: %s", where, self.secrets.redact(str(error)))
 
     def settle(self) -> StepResult | None:
         """Return the result where the resource's type is not needed for it; None: there is none yet."""

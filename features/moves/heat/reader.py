@@ -50,7 +50,9 @@ class HeatDatabase:
         every = tables.metadata.sorted_tables
         absent: set[tables.Part] = {table for table in every if not inspector.has_table(table.name)}
         if missing_tables := sorted(table.name for table in absent - tables.LATER):
-            raise UnfitDatabase(f"it has no table {', '.join(missing_tables)}: it is none of Heat's")
+            raise UnfitDatabase(
+                f"the table {', '.join(missing_tables)} is missing: it is no database of Heat"
+            )
         for table in every:
             if table not in absent:
                 names = {column["name"] for column in inspector.get_columns(table.name)}

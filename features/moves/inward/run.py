@@ -197,7 +197,7 @@ class Import:
             if database.read(lambda conn: writer.is_taken(conn, tree.root.stack)):
                 raise Refused(NAME_TAKEN) from error
             columns = ", ".join(error.columns) or "id"
-            raise Refused(f"Stoker has another row with the {columns} of one of its rows already") from error
+            raise Refused(f"Stoker already has another row with the {columns} of one of its rows") from error
 
     def _software_of(self, tree: HeatTree) -> ProjectSoftware:
         """Return the configs and deployments that resources of a tree may have."""

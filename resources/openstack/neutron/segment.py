@@ -53,10 +53,12 @@ class Segment(DescribedType):
         if kind in ON_PHYSICAL and physical is None:
             raise PropertyError(f"physical_network is needed for the type {kind}", ("physical_network",))
         if kind in TUNNELS and physical not in (None, "unknown"):
-            raise PropertyError(f"physical_network is not for the type {kind}", ("physical_network",))
+            raise PropertyError(
+                f"physical_network cannot be given for the type {kind}", ("physical_network",)
+            )
         if kind == "vlan" and number is None:
             raise PropertyError("segmentation_id is needed for the type vlan", ("segmentation_id",))
         if kind in WITHOUT_NUMBER and isinstance(number, int):
-            raise PropertyError(f"segmentation_id is not for the type {kind}", ("segmentation_id",))
+            raise PropertyError(f"segmentation_id cannot be given for the type {kind}", ("segmentation_id",))
         if kind == "vlan" and isinstance(number, int) and number > MOST_VLANS:
             raise PropertyError(f"segmentation_id is {MOST_VLANS} at most for vlan", ("segmentation_id",))

@@ -334,7 +334,7 @@ def _check_source(mapping: JsonMap, index: int) -> None:
         source_names = ", ".join(sources) or "none"
         names = "volume_id, snapshot_id, image, swap_size, and ephemeral_size or ephemeral_format"
         raise PropertyError(
-            f"exactly one is needed of {names}; found: {source_names}", ("block_device_mapping_v2", index)
+            f"exactly one of {names} is needed; given: {source_names}", ("block_device_mapping_v2", index)
         )
 
 

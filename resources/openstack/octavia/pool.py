@@ -99,7 +99,9 @@ class Pool(BalancerPart):
         if persistence.get("type") == "APP_COOKIE" and not cookie:
             raise PropertyError("cookie_name is needed for the type APP_COOKIE", ("session_persistence",))
         if persistence.get("type") == "SOURCE_IP" and persistence.get("cookie_name"):
-            raise PropertyError("cookie_name is not for the type SOURCE_IP", ("session_persistence",))
+            raise PropertyError(
+                "cookie_name cannot be given for the type SOURCE_IP", ("session_persistence",)
+            )
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new pool."""

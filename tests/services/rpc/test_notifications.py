@@ -192,7 +192,7 @@ def test_a_broker_that_takes_nothing_delays_nothing(tmp_path: pathlib.Path) -> N
         ),
         (
             "transport_url = local:\n[oslo_messaging_notifications]\ndriver = carrier-pigeon",
-            "oslo_messaging_notifications. driver: there is no carrier-pigeon; known are: .*messagingv2",
+            "oslo_messaging_notifications. driver: unknown: carrier-pigeon; known: .*messagingv2",
         ),
     ],
 )
