@@ -323,3 +323,62 @@ def test_a_resource_that_may_be_absent_is_not_judged() -> None:
     sealer = Sealer(["A" * 86 + "=="]).of_stack("p", "r")
     goal = Goal(template, unknown=frozenset({"on"}), is_draft=True)
     GoalCompiler(REGISTRY, Limits()).compile(goal, Identity("s", "i", "p"), sealer)
+
+
+VM = "v: {{type: OS::Nova::Server, properties: {{image: i, flavor: f, {}}}}}"
+FITS = "'" + "x" * 49149 + "'"
+"""The longest text that Nova takes as user_data."""
+BOUNDED = "Content-Type: multipart/mixed; boundary=B\\n\\n--B\\nContent-Transfer-Encoding: base64\\n\\n"
+IN_BASE64 = f'user_data_format: SOFTWARE_CONFIG, user_data: "{BOUNDED}{"eHh4" * 12500}\\n--B--"'
+"""A message of 50,000 characters with a text of 37,500."""
+
+
+@pytest.mark.parametrize(
+    ("properties", "path", "words"),
+    [
+        (f"user_data_format: RAW, user_data: {FITS}", "", ""),
+        (
+            f"user_data_format: RAW, user_data: {FITS[:-1]}y'",
+            "user_data",
+            "65536 characters in base64, above Nova's limit",
+        ),
+        ("user_data_format: RAW, user_data: '" + "é" * 24575 + "'", "user_data", "65536 characters"),
+        # What Stoker adds to the text is longer than the room that is left.
+        (f"user_data: {FITS}", "user_data", "above Nova's limit of 65535"),
+        (f"user_data_format: SOFTWARE_CONFIG, user_data: {FITS}", "user_data", "limit of 65535"),
+        ("user_data: '" + "x" * 40000 + "'", "", ""),
+        # A message of several parts is written again, and may become shorter.
+        (IN_BASE64, "", ""),
+        (f"metadata: {{a: {'x' * 255}, 'b c-_:.': 1}}", "", ""),
+        (f"metadata: {{a: {'x' * 256}}}", "metadata.a", "256 characters, above Nova's limit of 255"),
+        ("metadata: {a/b: c}", "metadata.a/b", "letters, digits, spaces"),
+        (f"metadata: {{{'n' * 256}: c}}", "metadata." + "n" * 256, "1 to 255 letters"),
+        (f"metadata: {{a: {UNKNOWN}}}", "", ""),
+        (f"name: {'n' * 255}", "", ""),
+        (f"name: {'n' * 256}", "name", "max: 255"),
+        (f"tags: [{'t' * 60}]", "", ""),
+        (f"tags: [{'t' * 61}]", "tags.0", "max: 60"),
+        ("tags: [one, a/b]", "tags.1", "no slash"),
+        (f"tags: [{UNKNOWN}, a/b]", "tags.1", "no slash"),
+        (f"tags: {[str(number) for number in range(51)]}", "tags", "max: 50"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_the_texts_of_a_server_are_as_long_as_nova_takes_them(properties: str, path: str, words: str) -> None:
+    check(VM.format(properties), path and f"resources.v.properties.{path}", words)
+
+
+@pytest.mark.parametrize("kind", ["Net", "Router", "SecurityGroup", "QoSPolicy"])
+def test_a_name_is_as_long_as_neutron_takes_it(kind: str) -> None:
+    named = "n: {{type: OS::Neutron::{}, properties: {{name: {}}}}}"
+    check(named.format(kind, "n" * 255), "", "")
+    check(named.format(kind, "n" * 256), "resources.n.properties.name", "max: 255")
+
+
+def test_a_tag_is_as_long_as_neutron_takes_it() -> None:
+    check(f"n: {{type: OS::Neutron::Net, properties: {{tags: [{'t' * 255}]}}}}", "", "")
+    check(
+        f"n: {{type: OS::Neutron::Net, properties: {{tags: [{'t' * 256}]}}}}",
+        "resources.n.properties.tags.0",
+        "max: 255",
+    )

@@ -4,7 +4,7 @@ from ....template.constraints import Custom
 from ...contract import Attribute, Property
 from ..bodies import NamedRemote
 from .base import BUILT, NeutronType
-from .schema import SHOWN, TAGS, TENANT, VALUE_SPECS
+from .schema import NAME, SHOWN, TAGS, TENANT, VALUE_SPECS
 
 
 class Net(NeutronType):
@@ -19,11 +19,7 @@ class Net(NeutronType):
     references = {"qos_policy": NamedRemote("neutron.qos_policy")}
     apart = ("tags", "value_specs", "dhcp_agent_ids")
     properties_schema = {
-        "name": Property(
-            "string",
-            "Name; if omitted, generated from the names of the stack and the resource.",
-            update_allowed=True,
-        ),
+        "name": NAME,
         "admin_state_up": Property(
             "boolean", "Administrative state: true is up.", default=True, update_allowed=True
         ),

@@ -23,7 +23,7 @@ from ..service import Conflict, RemoteNotFound, in_use, objects_of
 from .base import BUILT, NeutronType
 from .network_rules import NETWORK_RULES
 from .released_addresses import ReleasedAddresses
-from .schema import EXTRA_PROPERTIES, HIDDEN, NETWORK, SHOWN, TAGS
+from .schema import EXTRA_PROPERTIES, HIDDEN, NAME, NETWORK, SHOWN, TAGS
 
 SUBNET = Custom(check_name="neutron.subnet")
 FIXED_IP = {
@@ -90,11 +90,7 @@ class Port(NeutronType):
             update_allowed=True,
             constraints=(Custom(check_name="dns_name"),),
         ),
-        "name": Property(
-            "string",
-            "Name; if omitted, generated from the names of the stack and the resource.",
-            update_allowed=True,
-        ),
+        "name": NAME,
         "tags": TAGS,
         "replacement_policy": Property(
             "string",

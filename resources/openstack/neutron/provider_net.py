@@ -3,7 +3,7 @@
 from ....template.constraints import AllowedValues, Custom
 from ...contract import Attribute, Property, SupportStatus
 from .base import BUILT, NeutronType
-from .schema import SHOWN, TAGS, TENANT
+from .schema import NAME, SHOWN, TAGS, TENANT
 
 TYPES = AllowedValues(values=("local", "vlan", "vxlan", "gre", "geneve", "flat"))
 
@@ -26,11 +26,7 @@ class ProviderNet(NeutronType):
     }
     apart = ("tags",)
     properties_schema = {
-        "name": Property(
-            "string",
-            "Name; if omitted, generated from the names of the stack and the resource.",
-            update_allowed=True,
-        ),
+        "name": NAME,
         "network_type": Property(
             "string",
             "Type of the physical network.",

@@ -11,7 +11,7 @@ from ..attached import AttachedType, Link
 from ..names import resolve
 from .base import BUILT, NeutronType
 from .network_rules import NETWORK_RULES
-from .schema import HIDDEN, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS
+from .schema import HIDDEN, NAME, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS
 
 SUBNET = Custom(check_name="neutron.subnet")
 PHYSICAL_ID = re.compile("[:=]")
@@ -59,11 +59,7 @@ class Router(NeutronType):
     stack_rules = NETWORK_RULES
     apart = ("tags", "value_specs", "external_gateway_info", "l3_agent_ids", "l3_agent_id")
     properties_schema = {
-        "name": Property(
-            "string",
-            "Name; if omitted, generated from the names of the stack and the resource.",
-            update_allowed=True,
-        ),
+        "name": NAME,
         "external_gateway_info": Property("map", "External gateway.", update_allowed=True, schema=GATEWAY),
         "value_specs": VALUE_SPECS,
         "admin_state_up": Property(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
-from ....template.constraints import AllowedValues, Custom
+from ....template.constraints import AllowedValues, Custom, Length
 from ...contract import Attribute, Property, SupportStatus
 from ..bodies import Find, without_nulls
 
@@ -11,10 +11,17 @@ NETWORK = "network|network_id"
 SUBNET = "subnet|subnet_id"
 """Properties by which types name a network or a subnet, for implied dependencies."""
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
+_COLUMN = Length(maximum=255)
+"""The length of the service's columns for names and tags (NAME_FIELD_SIZE in neutron-lib)."""
 NAME = Property(
-    "string", "Name; if omitted, generated from the names of the stack and the resource.", update_allowed=True
+    "string",
+    "Name; if omitted, generated from the names of the stack and the resource.",
+    update_allowed=True,
+    constraints=(_COLUMN,),
 )
-TAGS = Property("list", "Tags.", update_allowed=True, schema=Property("string", "Tag."))
+TAGS = Property(
+    "list", "Tags.", update_allowed=True, schema=Property("string", "Tag.", constraints=(_COLUMN,))
+)
 TENANT = Property("string", "Id of the owning project; another than one's own is for administrators only.")
 VALUE_SPECS = Property(
     "map",

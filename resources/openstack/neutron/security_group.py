@@ -24,7 +24,7 @@ from ..names import resolve
 from ..service import Conflict, RemoteNotFound, object_of, objects_of
 from .addresses import network_of
 from .base import NeutronType
-from .schema import SHOWN
+from .schema import NAME, SHOWN
 
 PROTOCOLS = AllowedValues(
     values=(
@@ -147,11 +147,7 @@ class SecurityGroup(NeutronType):
     port_query = ("security_groups", "{}")
     apart = ("rules",)
     properties_schema = {
-        "name": Property(
-            "string",
-            "Name; if omitted, generated from the names of the stack and the resource.",
-            update_allowed=True,
-        ),
+        "name": NAME,
         "description": Property("string", "Description of the security group.", update_allowed=True),
         "rules": Property(
             "list",

@@ -21,7 +21,7 @@ from ..declared import REMOTE
 from .addresses import Address, Network, Span, address_of, host_bounds, is_host, network_of
 from .base import NeutronType
 from .network_rules import NETWORK_RULES
-from .schema import HIDDEN, SHOWN, TAGS, TENANT, VALUE_SPECS, is_overridden
+from .schema import HIDDEN, NAME, SHOWN, TAGS, TENANT, VALUE_SPECS, is_overridden
 
 IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
 POOL = {
@@ -79,11 +79,7 @@ class Subnet(NeutronType):
         ),
         "cidr": Property("string", "Address range, as CIDR.", constraints=(Custom(check_name="net_cidr"),)),
         "value_specs": VALUE_SPECS,
-        "name": Property(
-            "string",
-            "Name; if omitted, generated from the names of the stack and the resource.",
-            update_allowed=True,
-        ),
+        "name": NAME,
         "ip_version": Property(
             "integer", "IP version.", default=4, constraints=(AllowedValues(values=(4, 6)),)
         ),

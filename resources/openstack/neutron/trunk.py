@@ -9,7 +9,7 @@ from ..bodies import NamedRemote
 from ..names import resolve
 from ..service import objects_of
 from .base import BUILT, DescribedType
-from .schema import SHOWN
+from .schema import NAME, SHOWN
 
 PORT = Custom(check_name="neutron.port")
 SUB_PORT = {
@@ -38,11 +38,7 @@ class Trunk(DescribedType):
     references = {"port": NamedRemote("neutron.port")}
     apart = ("sub_ports",)
     properties_schema = {
-        "name": Property(
-            "string",
-            "Name; if omitted, generated from the names of the stack and the resource.",
-            update_allowed=True,
-        ),
+        "name": NAME,
         "port": Property(
             "string",
             "Name or id of the parent port, which is attached to a server.",

@@ -30,7 +30,8 @@ from .compute import (
 from .interfaces import ServerPorts, address_attributes
 from .replaced_volumes import ReplacedVolumes
 from .replacing import AGAIN, Replacement
-from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES, RULES, check_metadata, check_server
+from .server_rules import SERVER_RULES
+from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES, check_metadata, check_server
 from .user_data import COLLECTORS
 from .waiting import ServerLists
 
@@ -53,7 +54,7 @@ class Server(DeclaredType):
     properties_schema = PROPERTIES
     attributes_schema = ATTRIBUTES
     implied_dependencies = IMPLIED
-    stack_rules = RULES
+    stack_rules = SERVER_RULES
     snapshot_on_delete = True
     service = "compute"
     path = "/servers"

@@ -8,7 +8,6 @@ from ....template.language import ResourceDefinition
 from ....template.residual import is_node
 from ...contract import WITHOUT_EFFECT, Attribute, ImpliedDependency, Property, PropertyError, SupportStatus
 from ...guests import COLLECT_CONFIG, TRANSPORT, check_transport
-from ..neutron.network_rules import NETWORK_RULES
 from ..neutron.schema import EXTRA_PROPERTIES
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
@@ -116,6 +115,7 @@ PROPERTIES: Mapping[str, Property] = {
         "string",
         "Name; if omitted, generated from the names of the stack and the resource.",
         update_allowed=True,
+        constraints=(Length(maximum=255),),
     ),
     "image": Property(
         "string",
@@ -212,7 +212,13 @@ PROPERTIES: Mapping[str, Property] = {
         default={},
     ),
     "admin_pass": Property("string", "Administrator password.", update_allowed=True, sensitive=True),
-    "tags": Property("list", "Tags.", update_allowed=True, schema=Property("string", "Tag.")),
+    "tags": Property(
+        "list",
+        "Tags.",
+        update_allowed=True,
+        constraints=(Length(maximum=50),),
+        schema=Property("string", "Tag.", constraints=(Length(minimum=1, maximum=60),)),
+    ),
     "deployment_swift_data": Property(
         "map",
         "Swift object for the metadata, with the transport POLL_TEMP_URL.",
@@ -251,7 +257,6 @@ ATTRIBUTES: Mapping[str, Attribute] = {
 }
 IMPLIED = (ImpliedDependency("networks.*.network|uuid", "OS::Neutron::Subnet", "network|network_id"),)
 """A server gets its addresses from any subnet of its networks."""
-RULES = NETWORK_RULES
 
 
 def check_server(properties: JsonMap) -> None:

@@ -100,6 +100,21 @@ def server_user_data(target: ResourceView, context: StepContext) -> str:
     return mime_message([*_boot(), *parts], target.key)
 
 
+def least_user_data(form: str, user_data: str) -> str:
+    """Return the part of a server's user_data that is known without its metadata and addresses.
+
+    :param form: the property user_data_format.
+    :param user_data: the user's own text, which is not the id of a software config.
+    """
+    if form == RAW:
+        return user_data
+    if form == CFNTOOLS:
+        own = [mime_part(user_data, FILES, "cfn-userdata"), mime_part(RUN_USER_DATA, "x-shellscript")]
+    else:
+        own = parts_of(user_data) or [mime_part(user_data)]
+    return mime_message([*_boot(), *own], "")
+
+
 def _boot() -> Iterator[email.message.Message]:
     yield mime_part(CLOUD_CONFIG, "cloud-config", "cloud-config")
     yield mime_part(BOOTHOOK, "cloud-boothook", "boothook.sh")
