@@ -1,4 +1,4 @@
-"""What the resources of a tree have in Heat is of the tree's project, whoever has read the rows."""
+"""Configs and deployments of a tree are of its project, whoever reads the rows of Heat."""
 
 import dataclasses
 import typing
@@ -19,7 +19,7 @@ def resource(physical_id: str) -> HeatResource:
 
 
 def has(software: ProjectSoftware) -> tuple[bool, bool]:
-    """Whether a config's and a deployment's resource get what they name."""
+    """Return whether the resources of a config and of a deployment get what they name."""
     return (
         software.has(resource("config"), REGISTRY.get("OS::Heat::SoftwareConfig")),
         software.has(resource("deployment"), REGISTRY.get("OS::Heat::SoftwareDeployment")),
