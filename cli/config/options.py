@@ -14,7 +14,7 @@ from oslo_log import log
 from ...observe.logs import FORMAT
 from . import about
 from . import files as config_files
-from .client_options import CLIENT_GROUPS
+from .client_options import service_options
 from .errors import WrongConfiguration
 from .sections import make_options
 
@@ -36,7 +36,7 @@ QUIET = [
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
     **make_options(),
-    **CLIENT_GROUPS,
+    **service_options(),
 }
 
 

@@ -14,6 +14,7 @@ from ...engine.quotas import ProjectLimits
 from ...engine.signal_urls import GuestAddresses
 from ...engine.template_urls import FetchLimits
 from ...features.registry import Feature, load
+from ...keystone.client_options import ClientSettings, ParameterChecks
 from ...keystone.delegated_auth import DelegationSettings
 from ...keystone.remote_clouds import RemoteCloudSettings
 from ...observe.metrics import MetricsSettings
@@ -79,6 +80,8 @@ class Settings:
     api_limits = Section("api", ApiLimits)
     requests = Section("api", RequestLimits)
     connections = Section("api", ConnectionLimits)
+    clients = Section("clients", ClientSettings)
+    parameter_checks = Section("clients", ParameterChecks)
     region = Section("cfn", Region)
     guests = Section("guests", GuestAddresses)
     config_transport = Section("guests", ConfigTransport)

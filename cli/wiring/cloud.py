@@ -37,7 +37,7 @@ def make_cloud_checks(conf: cfg.ConfigOpts, clock: ServerClock) -> CloudChecks:
     return CloudChecks(
         options=options,
         ask=ServiceQuestions(options, make_session).ask,
-        enabled=lambda: bool(conf.clients.check_parameters),
+        enabled=lambda: Settings(conf).parameter_checks.check_parameters,
         clock=clock,
         monotonic=clock.monotonic,
     )

@@ -29,7 +29,7 @@ def installed_types(conf: cfg.ConfigOpts) -> ResourceRegistry:
     values = {
         **dataclasses.asdict(settings.config_transport),
         **dataclasses.asdict(settings.signal_transport),
-        "region_name": conf.clients.region_name,
+        "region_name": settings.clients.region_name,
     }
     return ResourceRegistry.installed(defaults=values)
 

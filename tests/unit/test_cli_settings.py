@@ -106,7 +106,7 @@ def test_each_option_comes_from_a_declaration_or_is_a_named_exception() -> None:
         for section, options in GROUPS.items()
         if {option.dest for option in options} - declared.get(section, set())
     }
-    assert others == {GROUP, *(f"{GROUP}_{service}" for service in SERVICES)}
+    assert others == {f"{GROUP}_{service}" for service in SERVICES}
 
 
 SHARED = {0, 1, None, "", ()}
