@@ -32,7 +32,6 @@ class AdoptResources(command.Command):
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="<stack>", help="Name of the new stack")
         for kind in KINDS:
@@ -74,7 +73,6 @@ class AdoptResources(command.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command."""
         client = client_of(self)
         manager = typing.cast(typing.Any, self.app).client_manager
         adoption = _adoption(CloudObjects(manager.sdk_connection), client, parsed_args)

@@ -25,7 +25,6 @@ class ShowDrift(command.Command):
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument(
             "stack", metavar="<stack>", nargs="?", help="Stack to show (name or ID; default: list all)"
@@ -36,7 +35,6 @@ class ShowDrift(command.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command."""
         client = client_of(self)
         if parsed_args.stack is None:
             report: Json = [_listed(stack.to_dict()) for stack in client.stacks.list()]

@@ -29,7 +29,6 @@ class ShowGraph(command.Command):
     """Show the resources of a stack and their dependencies, as a tree, or as input of Graphviz or Mermaid."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         add_stack(parser)
         parser.add_argument(
@@ -38,7 +37,6 @@ class ShowGraph(command.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Run the command."""
         client = client_of(self)
         graph = graph_of(client, find_stack(client, parsed_args.stack), parsed_args.nested_depth)
         if parsed_args.format == "tree":

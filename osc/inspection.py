@@ -18,7 +18,6 @@ class InspectStack(command.Command):
     """Explain why a stack is unfinished: the wait of each task, the next event, and remedies."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="<stack>", help="Stack to explain (name or ID)")
         parser.add_argument(
@@ -30,7 +29,6 @@ class InspectStack(command.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Run the command."""
         if parsed_args.limit < 1:
             raise exc.CommandError(f"--limit must be 1 or more, not {parsed_args.limit}")
         client = client_of(self)

@@ -27,7 +27,6 @@ class PlanUpdate(command.Command):
     """Show the changes that an update of a stack would make; exit code 2: some, 0: none."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="<stack>", help="Stack to update (name or ID)")
         parser.add_argument("-t", "--template", metavar="<template>", help="Path to the template")
@@ -48,7 +47,6 @@ class PlanUpdate(command.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command."""
         client = client_of(self)
         stack = find_stack(client, parsed_args.stack)
         identity = f"{stack.stack_name}/{stack.id}"

@@ -41,13 +41,11 @@ class ShowQuotas(HarmlessTable, command.Lister):
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         _add_project(parser, nargs="?", default=None, more="; default: your own; another one needs an admin")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
-        """Run the command."""
         path = "/quotas" if parsed_args.project is None else path_of(self, parsed_args.project)
         return usage_table(_request(self, "GET", path)["quotas"])
 
@@ -56,7 +54,6 @@ class SetQuotas(HarmlessTable, command.Lister):
     """Set quotas of a project, and show all of them; those that are not named stay."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         _add_project(parser)
         for name, things in QUOTAS.items():
@@ -70,7 +67,6 @@ class SetQuotas(HarmlessTable, command.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
-        """Run the command."""
         limits = {name: value for name, value in vars(parsed_args).items() if name in QUOTAS}
         if not limits:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in QUOTAS)
@@ -83,13 +79,11 @@ class DeleteQuotas(command.Command):
     """Give a project the quotas that all projects have."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         _add_project(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Run the command."""
         _request(self, "DELETE", path_of(self, parsed_args.project))
 
 
@@ -97,7 +91,6 @@ class ListQuotas(HarmlessTable, command.Lister):
     """List the projects whose quotas differ from the defaults, and the limits that an admin has set."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
-        """Run the command."""
         rows = [
             (item["project"], *(item["quotas"].get(name) for name in QUOTAS)) for item in self._projects()
         ]

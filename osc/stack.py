@@ -19,7 +19,6 @@ class _Continue(HarmlessTable, command.Lister):
     action = ""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="<stack>", help="Stack that is held (name or ID)")
         parser.add_argument(
@@ -35,7 +34,6 @@ class _Continue(HarmlessTable, command.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
-        """Run the command."""
         selection: dict[str, Json] = {}
         if parsed_args.resources:
             selection["resources"] = parsed_args.resources
@@ -63,13 +61,11 @@ class ListBreakpoints(HarmlessTable, command.Lister):
     """List the breakpoints at which a stack and its nested stacks are held."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="<stack>", help="Stack to show (name or ID)")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[typing.Any, typing.Any]:
-        """Run the command."""
         stack = find_stack(client_of(self), parsed_args.stack)
         return _listed(stack.to_dict().get("breakpoints", []))
 

@@ -22,7 +22,6 @@ class StopStack(HarmlessTable, command.ShowOne):
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="<stack>", help="Stack to stop (name or ID)")
         parser.add_argument(
@@ -32,7 +31,6 @@ class StopStack(HarmlessTable, command.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[str]]:
-        """Run the command."""
         client = client_of(self)
         stack = find_stack(client, parsed_args.stack)
         if not stack.stack_status.endswith("_IN_PROGRESS"):

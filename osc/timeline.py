@@ -51,7 +51,6 @@ class ShowTimeline(command.Command):
     """Show when each attempt at each resource was ready, claimed and ended."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         add_stack(parser)
         parser.add_argument(
@@ -63,7 +62,6 @@ class ShowTimeline(command.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Run the command."""
         client = client_of(self)
         stack = find_stack(client, parsed_args.stack)
         events = list(read_events(client, stack, parsed_args.nested_depth))

@@ -33,7 +33,6 @@ class WatchStack(command.Command):
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         add_stack(parser)
         parser.add_argument(
@@ -51,7 +50,6 @@ class WatchStack(command.Command):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command."""
         try:
             return self._watch(parsed_args)
         except KeyboardInterrupt:

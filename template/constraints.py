@@ -74,7 +74,6 @@ class Length(Constraint):
     name = "length"
 
     def problem(self, value: Json) -> str | None:
-        """Return the problem of the value, or None."""
         if not isinstance(value, Sized):  # A scalar of a json parameter.
             return f"{value} has no length"
         if not _outside(len(value), self.minimum, self.maximum):
@@ -82,11 +81,9 @@ class Length(Constraint):
         return f"length ({len(value)}) is out of range ({_range(self.minimum, self.maximum)})"
 
     def view(self) -> dict[str, Json]:
-        """Return the constraint in the form of Heat's ``template validate``."""
         return {f"{key.title()}Length": value for key, value in _bounds(self.minimum, self.maximum).items()}
 
     def definition(self) -> dict[str, Json]:
-        """Return the constraint as a template has it."""
         return {"length": _bounds(self.minimum, self.maximum)}
 
 
@@ -104,17 +101,14 @@ class Range(Constraint):
     name = "range"
 
     def problem(self, value: Json) -> str | None:
-        """Return the problem of the value, or None."""
         if not _outside(value, self.minimum, self.maximum):
             return None
         return f"{value} is out of range ({_range(self.minimum, self.maximum)})"
 
     def view(self) -> dict[str, Json]:
-        """Return the constraint in the form of Heat's ``template validate``."""
         return {f"{key.title()}Value": value for key, value in _bounds(self.minimum, self.maximum).items()}
 
     def definition(self) -> dict[str, Json]:
-        """Return the constraint as a template has it."""
         return {"range": _bounds(self.minimum, self.maximum)}
 
 
@@ -128,17 +122,14 @@ class Modulo(Constraint):
     name = "modulo"
 
     def problem(self, value: Json) -> str | None:
-        """Return the problem of the value, or None."""
         if (value - self.offset) % self.step == 0:
             return None
         return f"{value} is not a multiple of {self.step} with an offset of {self.offset}"
 
     def view(self) -> dict[str, Json]:
-        """Return the constraint in the form of Heat's ``template validate``."""
         return {"Step": self.step, "Offset": self.offset}
 
     def definition(self) -> dict[str, Json]:
-        """Return the constraint as a template has it."""
         return {"modulo": {"step": self.step, "offset": self.offset}}
 
 
@@ -154,7 +145,6 @@ class AllowedValues(Constraint):
     name = "allowed_values"
 
     def problem(self, value: Json) -> str | None:
-        """Return the problem of the value, or None."""
         items = value if isinstance(value, list) else [value]
         wrong = next((item for item in items if not self._allows(item)), _NONE)
         if wrong is _NONE:
@@ -183,11 +173,9 @@ class AllowedValues(Constraint):
         return {equality_key(form) for allowed in self.values for form in (allowed, str(allowed))}
 
     def view(self) -> dict[str, Json]:
-        """Return the constraint in the form of Heat's ``template validate``."""
         return {"AllowedValues": list(self.values)}
 
     def definition(self) -> dict[str, Json]:
-        """Return the constraint as a template has it."""
         return {"allowed_values": list(self.values)}
 
 
@@ -224,11 +212,9 @@ class AllowedPattern(Constraint):
         return f'"{value}" does not match the pattern "{self.pattern}"'
 
     def view(self) -> dict[str, Json]:
-        """Return the constraint in the form of Heat's ``template validate``."""
         return {"AllowedPattern": self.pattern}
 
     def definition(self) -> dict[str, Json]:
-        """Return the constraint as a template has it."""
         return {"allowed_pattern": self.pattern}
 
 
@@ -247,9 +233,7 @@ class Custom(Constraint):
         return next((text for text in problems if text is not None), None)
 
     def view(self) -> dict[str, Json]:
-        """Return the constraint in the form of Heat's ``template validate``."""
         return {"CustomConstraint": self.check_name}
 
     def definition(self) -> dict[str, Json]:
-        """Return the constraint as a template has it."""
         return {"custom_constraint": self.check_name}

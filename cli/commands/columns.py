@@ -28,11 +28,9 @@ class Share(FormattableColumn[float]):
     """A part of a whole, from 0 to 1: ``33.4%`` for people."""
 
     def human_readable(self) -> str:
-        """Return the value for people."""
         return f"{self._value:.1%}"
 
     def machine_readable(self) -> float:
-        """Return the value for programs."""
         return round(self._value, 4)
 
 
@@ -40,12 +38,10 @@ class OutOf(FormattableColumn[tuple[int | None, int | None]]):
     """A number of things that are used, and how many there are: ``7/32`` for people, 7 for programs."""
 
     def human_readable(self) -> str:
-        """Return the value for people."""
         used, most = self._value
         return "" if used is None else f"{used}/{most}"
 
     def machine_readable(self) -> typing.Any:
-        """Return the value for programs."""
         return self._value[0]
 
 
@@ -53,11 +49,9 @@ class Known(FormattableColumn[bool | None]):
     """A truth value that may be unknown."""
 
     def human_readable(self) -> str:
-        """Return the value for people."""
         return "unknown" if self._value is None else str(self._value)
 
     def machine_readable(self) -> typing.Any:
-        """Return the value for programs."""
         return self._value
 
 
@@ -73,12 +67,10 @@ class Age(FormattableColumn[tuple[float | None, float]]):
         return cls((moment, now))
 
     def human_readable(self) -> str:
-        """Return the value for people."""
         moment, now = self._value
         return "never" if moment is None else describe_age(now - moment)
 
     def machine_readable(self) -> typing.Any:
-        """Return the value for programs."""
         moment, _ = self._value
         return None if moment is None else iso(moment)
 
@@ -96,7 +88,6 @@ class LastRequest(FormattableColumn[tuple[JsonMap, float]]):
         return cls((place, now))
 
     def human_readable(self) -> str:
-        """Return the value for people."""
         place, now = self._value
         if place["wanted_time"] is None:
             return ""
@@ -105,6 +96,5 @@ class LastRequest(FormattableColumn[tuple[JsonMap, float]]):
         return f"{by}, {describe_age(now - instant(place['wanted_time']))}{reason}"
 
     def machine_readable(self) -> typing.Any:
-        """Return the value for programs."""
         place, _ = self._value
         return {name: place[f"wanted_{name}"] for name in ("by", "time", "reason")}

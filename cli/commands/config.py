@@ -201,7 +201,6 @@ class ConfigValidate(Command):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--connect", action="store_true", help="also connect to the configured servers")
         return parser

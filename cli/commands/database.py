@@ -22,7 +22,6 @@ class DbSync(Command):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         part = parser.add_mutually_exclusive_group()
         part.add_argument(
@@ -34,7 +33,6 @@ class DbSync(Command):
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         conf = conf_of(self)
         database = connect(conf, long_work=True)
         line = ProgressLine(self.app.stderr)
@@ -89,7 +87,6 @@ class DbVersion(Command):
     """Show the version of the database, and whether this release works on it."""
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         at = connect(conf_of(self)).read(revisions.current)
         write_lines(self.app.stdout, at or "never migrated")
         write_lines(self.app.stderr, revisions.fit_of(at).value)

@@ -35,13 +35,11 @@ class Files(HarmlessTable, Lister):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("part", nargs="?", default="", help="part of a path, such as systemd")
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         return ("Purpose", "File"), with_part(files_of(installed()), parsed.part)
 
 

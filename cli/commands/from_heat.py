@@ -94,7 +94,6 @@ class ConfigFromHeat(Command):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "heat_conf", metavar="HEAT_CONF", type=pathlib.Path, help="Heat's configuration file"
@@ -105,7 +104,6 @@ class ConfigFromHeat(Command):
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         translation = Translation(read_sections(parsed.heat_conf))
         try:
             write_private(parsed.stoker_conf, "\n".join(translation.lines()))

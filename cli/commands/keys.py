@@ -12,6 +12,5 @@ class KeyGenerate(Command):
     """Generate a key for [secrets] key."""
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         write_lines(self.app.stdout, Sealer.generate_key())
         return 0

@@ -49,7 +49,6 @@ class DbPurge(Command):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--older-than",
@@ -68,7 +67,6 @@ class DbPurge(Command):
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         if not 1 <= parsed.batch <= PAGE:
             raise AdminError(f"--batch must be between 1 and {PAGE}, not {parsed.batch}")
         if parsed.events is not None and parsed.events < 0:

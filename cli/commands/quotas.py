@@ -18,13 +18,11 @@ class QuotaShow(HarmlessTable, Lister):
     """Show the quotas of a project, and how much it has; -1: no limit."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("project", metavar="PROJECT", help=PROJECT_HELP)
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         quotas = installation_of(self).quotas(parsed.project)
         rows = [(name, quota["limit"], quota["default"], quota["used"]) for name, quota in quotas.items()]
         return ("Quota", "Limit", "Default", "Used"), rows
@@ -34,7 +32,6 @@ class QuotaList(HarmlessTable, Lister):
     """List the projects whose quotas differ from the defaults, and the limits that an admin has set."""
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         names = [str(name) for name in QuotaName]
         projects = installation_of(self).quotas_by_project()
         rows = [(project, *map(limits.get, names)) for project, limits in projects]
@@ -45,7 +42,6 @@ class QuotaSet(Command):
     """Set quotas of a project; those that are not named stay."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("project", metavar="PROJECT", help=PROJECT_HELP)
         parser.add_argument(
@@ -57,7 +53,6 @@ class QuotaSet(Command):
         return parser
 
     def take_action(self, parsed: typing.Any) -> None:
-        """Run the command."""
         limits = dict(_limit(text) for text in parsed.limits)
         installation_of(self).set_quotas(parsed.project, limits)
 
@@ -66,13 +61,11 @@ class QuotaDelete(Command):
     """Give a project the defaults of the options again."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("project", metavar="PROJECT", help=PROJECT_HELP)
         return parser
 
     def take_action(self, parsed: typing.Any) -> None:
-        """Run the command."""
         installation_of(self).reset_quotas(parsed.project)
 
 

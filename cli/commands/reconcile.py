@@ -64,7 +64,6 @@ class Reconcile(HarmlessTable, Lister):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--dry-run", action="store_true", help="list only")
         parser.add_argument(
@@ -95,7 +94,6 @@ class Reconcile(HarmlessTable, Lister):
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         if not (parsed.dry_run or parsed.adopt or parsed.delete):
             raise AdminError("say what to do: --adopt, --delete or both; --dry-run only lists")
         if parsed.limit < 1:

@@ -23,7 +23,6 @@ class DbRecount(HarmlessTable, Lister):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "project", metavar="PROJECT", nargs="*", help="id of a project (default: all projects)"
@@ -32,7 +31,6 @@ class DbRecount(HarmlessTable, Lister):
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         database = session_of(self, long_work=True).database
         for project_id in parsed.project:
             if not database.read(partial(usage.has_any, project_id=project_id)):

@@ -21,14 +21,12 @@ class TypeList(WithFooter):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         text = "only types that cannot be used, because the cloud lacks the service"
         parser.add_argument("--unavailable", action="store_true", help=text)
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         conf = conf_of(self)
         if Settings(conf).auth.has_keystone:
             try:

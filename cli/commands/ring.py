@@ -36,7 +36,6 @@ class RingShow(WithFooter):
     _screen: RenderableType | None = None
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--stack", metavar="STACK", help="show the owner of this stack: id or name")
         parser.add_argument("--project", metavar="ID", help="the project of the stack")
@@ -44,7 +43,6 @@ class RingShow(WithFooter):
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         installation = installation_of(self)
         if parsed.watch:
             self._watch(installation)
@@ -115,7 +113,6 @@ class RingPlan(WithFooter):
     """Show which shards would move if conductors left, joined or changed their weight; changes nothing."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         for option, value, effect in (
             ("--leave", "HOST", "the conductor leaves the ring"),
@@ -128,7 +125,6 @@ class RingPlan(WithFooter):
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         installation = installation_of(self)
         if not (parsed.leave or parsed.join or parsed.weight):
             places = installation.ring()["conductors"]
@@ -165,14 +161,12 @@ class RingRebalance(Command):
     """Make all conductors read the ring and settle now."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--wait", action="store_true", help="until every shard has exactly one owner")
         parser.add_argument("--timeout", type=float, default=30.0, help="seconds (default: %(default)s)")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         installation = installation_of(self)
         before = {place["host"]: place["reported_time"] for place in installation.ring()["conductors"]}
         installation.poll_ring()
@@ -219,7 +213,6 @@ class _Drain(Command):
     wanted = ""
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("host", metavar="HOST")
         parser.add_argument("--wait", action="store_true", help="until the shards have moved")
@@ -227,7 +220,6 @@ class _Drain(Command):
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         reason = checked_reason(getattr(parsed, "reason", None) or "")
         installation = installation_of(self)
         before = installation.report(parsed.host)
@@ -279,7 +271,6 @@ class RingDrain(_Drain):
     wanted = DRAINING
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "--reason", metavar="TEXT", help="reason, which `ring show`, the console and the log show"

@@ -26,7 +26,6 @@ class SecretsRotate(Command):
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser with the command's arguments."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("--check", action="store_true", help="only count the values to reseal")
         parser.add_argument(
@@ -110,7 +109,6 @@ class SecretsForget(Command):
     """
 
     def take_action(self, parsed: typing.Any) -> None:
-        """Run the command."""
         session = session_of(self)
         if not forget_lost_key(session.database, make_sealer(session.conf)):
             raise AdminError(

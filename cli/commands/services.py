@@ -22,7 +22,6 @@ class ServiceList(WithFooter):
     """List the conductors: whether each is alive, by their group, and its last report."""
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         ring = installation_of(self).ring()
         reports = [place for place in ring["conductors"] if place["incarnation"] is not None]
         if any(place["alive"] is None for place in reports):
@@ -61,13 +60,11 @@ class ServiceClean(HarmlessTable, ShowOne):
     """Remove the reports of conductors that have been silent for long."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--silent", type=float, default=3600.0, help="seconds (default: %(default)s)")
         return parser
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
-        """Run the command."""
         if parsed.silent < FORGOTTEN_AFTER:
             raise AdminError(f"--silent must be {FORGOTTEN_AFTER:g} or more: others may rejoin")
         session = session_of(self)

@@ -27,7 +27,6 @@ class _OfStack(Command):
     """Base of the commands that take a stack."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("stack", metavar="STACK", help="id of a stack, also of a nested one; or its name")
         parser.add_argument("--project", metavar="ID", help="the project of the stack")
@@ -45,14 +44,12 @@ class StackInspect(_OfStack):
     """Explain why a stack is unfinished: the wait of each task, the next event, and remedies."""
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("-f", "--format", choices=["text", "json"], default="text")
         parser.add_argument("--limit", type=int, default=20, help="tasks to show (default: %(default)s)")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         if parsed.limit < 1:
             raise AdminError(f"--limit must be 1 or more, not {parsed.limit}")
         session = session_of(self)
@@ -74,13 +71,11 @@ class StackRetry(_OfStack):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--resource", metavar="[NESTED/…/]NAME", help="retry only this resource")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         session = session_of(self)
         stack = self.stack(session, parsed)
         fleet = fleet_of(session, manage=called(self))
@@ -105,13 +100,11 @@ class StackFail(_OfStack):
     """
 
     def get_parser(self, prog_name: str) -> typing.Any:
-        """Return the parser with the command's arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--reason", metavar="TEXT", help="shown as the stack's reason")
         return parser
 
     def take_action(self, parsed: typing.Any) -> int:
-        """Run the command."""
         session = session_of(self)
         stack = self.stack(session, parsed)
         fleet = fleet_of(session, manage=called(self))

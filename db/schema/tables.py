@@ -85,7 +85,6 @@ class JsonText(sa.types.TypeDecorator[typing.Any]):
         self.shape = shape
 
     def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str | None:
-        """Return the text to store."""
         return None if value is None else _ENCODE(value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Processor:

@@ -132,7 +132,6 @@ class SizedGroup(GroupResource):
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
-        """Return the goal of the child for a step."""
         body = self.member_body(target)
         rules = self.size_rules(target)
         if step is None:
@@ -273,7 +272,6 @@ class AutoScalingGroup(ScalingGroup):
         return _goal({"member": definition_of_member}, definition.requested_attributes, copies=copies)
 
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> RequestedAttribute | None:
-        """Return the attribute of the members that an attribute reads; see NestedType."""
         names = {*self.own_attributes, *self.path_attributes}
         if attribute not in names and not attribute.startswith("resource."):
             raise LookupError(f"there are {', '.join(sorted(names))}, and resource.NUMBER")

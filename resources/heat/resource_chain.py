@@ -60,7 +60,6 @@ class ResourceChain(GroupResource):
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
-        """Return the goal of the child for a step."""
         properties = target.properties
         check_members(
             len(properties["resources"]), properties["resource_properties"] or {}, target.requested_attributes

@@ -215,7 +215,6 @@ class ResourceGroup(GroupResource):
     def step_goal(
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
-        """Return the goal of the child for a step."""
         count = target.properties["count"]
         removed = set(target.data.get("removed") or [])
         body = target.properties["resource_def"]

@@ -115,7 +115,6 @@ class GroupResource(NestedType):
         raise NotImplementedError
 
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> RequestedAttribute | None:
-        """Return the attribute of the members that an attribute reads; see NestedType."""
         if attribute in self.path_attributes and not path:
             raise LookupError(f"{attribute} needs the name of an attribute of the members behind it")
         return None if attribute in self.own_attributes else [attribute, *path]

@@ -125,7 +125,6 @@ class AttachedType(DeclaredThing):
         return True
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the service's answer."""
         return {"show": target.data.get(REMOTE) or {}}
 
     def begin(self, target: ResourceView, context: StepContext, *, is_own: bool = False) -> Step:

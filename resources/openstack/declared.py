@@ -101,7 +101,6 @@ class DeclaredThing(ResourceType):
     # -- what a type may override ------------------------------------------------------------------
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new thing."""
         return fields(
             self, given(self.properties_schema, target.properties), functools.partial(resolve, context)
         )
@@ -117,7 +116,6 @@ class DeclaredThing(ResourceType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
         properties = {name: target.properties[name] for name in sorted(changed)}
         return fields(self, properties, functools.partial(resolve, context))
 
@@ -177,7 +175,6 @@ class DeclaredThing(ResourceType):
         return target.physical_id
 
     def path_of(self, target: ResourceView) -> str:
-        """Return the thing's path."""
         return f"{self.path}/{self.id_of(target)}"
 
     def get(self, service: Service, physical_id: str) -> JsonMap:

@@ -115,7 +115,6 @@ class QuotaType(ResourceType):
         return {name: answer[name] for name in self.properties_schema if name in answer}
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the service's answer."""
         return {"show": target.data.get(REMOTE) or {}}
 
     def _set(self, target: ResourceView, context: StepContext) -> Step:

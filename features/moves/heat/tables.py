@@ -24,7 +24,6 @@ class HeatJson(sa.types.TypeDecorator[typing.Any]):
     cache_ok = True
 
     def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str | None:
-        """Return the text to store."""
         return None if value is None else json.dumps(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> typing.Any:

@@ -42,7 +42,6 @@ class KeyManagerType(ComparedType):
         return {**remote, self.id_field: remote.get(self.id_field) or physical_id}
 
     def path_of(self, target: ResourceView) -> str:
-        """Return the thing's path."""
         return f"{self.path}/{last_part(self.id_of(target))}"
 
     def problem(self, remote: JsonMap) -> str:

@@ -14,5 +14,4 @@ class BlazarType(ComparedType):
     identity = "the name; which of them had it before is stored first"
 
     def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
-        """Return the body of a creation: the fields."""
         return body

@@ -72,11 +72,9 @@ class BareMetalPort(DeclaredType):
     }
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new port."""
         return {**super().create_body(target, context), "uuid": chosen_id(target.creation_key or target.key)}
 
     def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
-        """Return the body of a creation: the fields."""
         return body
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:

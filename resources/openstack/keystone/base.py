@@ -65,7 +65,6 @@ class KeystoneType(DeclaredType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
         body = super().update_body(target, changed, context)
         if "name" in body and not body["name"]:
             body["name"] = target.physical_name

@@ -46,7 +46,6 @@ class ContainerType(ComparedType):
         return {**body, "name": body.get("name") or target.physical_name}
 
     def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
-        """Return the body of a creation: the fields."""
         return body
 
     def _wrapped(self, body: JsonMap) -> JsonMap:

@@ -125,7 +125,6 @@ class ManilaShare(ManilaType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
         return {CHANGED_AS[name]: target.properties[name] for name in sorted(CHANGED_AS.keys() & changed)}
 
     def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:

@@ -33,7 +33,6 @@ class NeutronType(DeclaredType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
         body = super().update_body(target, changed, context)
         if "value_specs" in changed:
             body |= target.properties["value_specs"] or {}

@@ -54,7 +54,6 @@ class L2Gateway(ComparedType, NeutronType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
         return _without_empty(super().update_body(target, changed, context))
 
 

@@ -141,7 +141,6 @@ class Port(NeutronType):
             )
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new port."""
         return {**super().create_body(target, context), **self._lists(target, None, context)}
 
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:

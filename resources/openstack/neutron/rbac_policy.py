@@ -69,7 +69,6 @@ class RBACPolicy(ComparedType, NeutronType):
             raise PropertyError(text, ("action",))
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new policy."""
         properties = target.properties
         kind = f"neutron.{properties['object_type']}"
         return {

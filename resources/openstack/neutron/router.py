@@ -107,7 +107,6 @@ class Router(NeutronType):
             raise PropertyError("l3_agent_ids can have several ids only if ha is true")
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new router."""
         body = super().create_body(target, context)
         if target.properties["external_gateway_info"] is not None:
             body["external_gateway_info"] = _gateway(target, context)
@@ -116,7 +115,6 @@ class Router(NeutronType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
         body = super().update_body(target, changed, context)
         if "external_gateway_info" in changed:
             body["external_gateway_info"] = _gateway(target, context)

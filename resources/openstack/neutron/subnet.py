@@ -137,7 +137,6 @@ class Subnet(NeutronType):
             raise PropertyError("ipv6_ra_mode and ipv6_address_mode are for ip_version 6 only")
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new subnet."""
         return _with_gateway(super().create_body(target, context))
 
     def update_body(

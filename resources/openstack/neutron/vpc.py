@@ -107,7 +107,6 @@ class Ec2Subnet(NeutronType):
     }
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new subnet."""
         properties = target.properties
         network = {"network_id": properties["VpcId"], "cidr": properties["CidrBlock"]}
         return {**network, "name": target.physical_name, "ip_version": 4}
@@ -151,7 +150,6 @@ class RouteTable(NeutronType):
     }
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new router."""
         return {"name": target.physical_name}
 
     def has_more(self, target: ResourceView) -> bool:
@@ -282,7 +280,6 @@ class PortInSubnet(Port):
     """A port whose network is that of its subnet."""
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new port."""
         body = super().create_body(target, context)
         subnet = self.service_for(context).get(f"/subnets/{body['fixed_ips'][0]['subnet_id']}")["subnet"]
         return {**body, "network_id": subnet["network_id"]}

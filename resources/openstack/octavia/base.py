@@ -89,7 +89,6 @@ class OctaviaType(DeclaredType):
     project_filter = "project_id"
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new thing."""
         body = super().create_body(target, context)
         if "name" in self.properties_schema:
             body.setdefault("name", target.physical_name)
@@ -98,7 +97,6 @@ class OctaviaType(DeclaredType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
         body = super().update_body(target, changed, context)
         if "name" in body and not body["name"]:
             body["name"] = target.physical_name

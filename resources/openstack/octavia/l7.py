@@ -67,7 +67,6 @@ class L7Policy(BalancerPart):
                 raise PropertyError(f"{name} is needed for the action {redirection}", (name,))
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new policy."""
         return _with_position(super().create_body(target, context))
 
     def update_body(

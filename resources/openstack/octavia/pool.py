@@ -110,7 +110,6 @@ class Pool(BalancerPart):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
         return _with_persistence(super().update_body(target, changed, context))
 
     def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:

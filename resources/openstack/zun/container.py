@@ -112,7 +112,6 @@ class Container(DeclaredType):
         return {name: value for name, value in fields.items() if value not in ([], {}, "")}
 
     def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
-        """Return the body of a creation: the fields."""
         return body
 
     def problem(self, remote: JsonMap) -> str:
@@ -137,7 +136,6 @@ class Container(DeclaredType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the fields that change."""
         return {name: target.properties[name] for name in IN_PLACE if name in changed}
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
