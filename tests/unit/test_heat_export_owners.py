@@ -12,6 +12,8 @@ from harness.heat_installation import Installation, installed, only, template
 from stoker.db.schema import tables
 from stoker.features.moves.heat import tables as heat_tables
 from stoker.features.moves.heat.report import Disposition
+from stoker.features.moves.outward.software_writer import SoftwareWriter
+from stoker.features.moves.outward.statements import HeatRows
 
 Json = typing.Any
 
@@ -111,6 +113,14 @@ def test_things_of_another_project_stay(installation: Installation) -> None:
     installation.run()
     without_resources(installation, stack_id)
     installation.export()
+    assert remaining(installation) == set(victims)
+
+
+def test_the_writer_of_a_project_removes_nothing_of_another_one(installation: Installation) -> None:
+    """Also where the caller has taken the ids for the project's."""
+    victims, own = stored(installation, "victim"), stored(installation, "project")
+    with installation.heat.engine.begin() as conn:
+        SoftwareWriter(HeatRows(conn, CREATED), "project").remove({*victims, *own})
     assert remaining(installation) == set(victims)
 
 
