@@ -19,7 +19,6 @@ from oslo_log import log  # isort: skip
 from ...api.app import RequestLog
 from ...conductor.service import Conductor
 from ..config import options
-from ..config.files import named
 from ..config.sections import Settings
 from ..daemon.main_loop import OperatorSignal, SignalQueue
 from ..daemon.main_thread import run
@@ -28,7 +27,7 @@ from ..http.limits import ServerSettings
 from ..http.server import HttpServer
 from ..wiring.api import make_api, requests
 from ..wiring.conductor import make_conductor, start_conductor
-from ..wiring.data_dir import config_file, migrate
+from ..wiring.data_dir import config_files, migrate
 from ..wiring.database import needed_at_start
 from ..wiring.http import make_http
 from ..wiring.metrics import recorder_of_api, text_of
@@ -48,7 +47,8 @@ class EmbeddedSettings:
 
     :ivar data_dir: keeps the database, the group and the configuration; made if missing.
     :ivar conductors: how many; they are called conductor-1 and so on.
-    :ivar config: files that say more than, or other than, the one in the data directory.
+    :ivar config: files that say more than, or other than, the one in the data directory; none: the one that
+        the environment names.
     """
 
     data_dir: pathlib.Path
@@ -78,7 +78,7 @@ class Embedded:
         """
         settings = self._settings
         settings.data_dir.mkdir(parents=True, exist_ok=True)
-        conf = options.load([], program=PROGRAM, files=[config_file(settings.data_dir), *settings.config])
+        conf = options.load([], program=PROGRAM, files=config_files(settings.data_dir, settings.config))
         if not conf.debug:
             conf.set_default("default_log_levels", [*options.QUIET, *_WITHIN])
         log.setup(conf, "stoker", VERSION)
@@ -189,8 +189,9 @@ def main(arguments: list[str] | None = None) -> int:
     if parsed.conductors < 1:
         write_lines(sys.stderr, f"stoker: --conductors must be 1 or more, not {parsed.conductors}")
         return 2
-    files = parsed.config_file or named()
-    settings = EmbeddedSettings(parsed.data_dir.resolve(), parsed.host, parsed.port, parsed.conductors, files)
+    settings = EmbeddedSettings(
+        parsed.data_dir.resolve(), parsed.host, parsed.port, parsed.conductors, parsed.config_file
+    )
     return run(PROGRAM, Serve(Embedded(settings)))
 
 

@@ -1,6 +1,7 @@
 """The data directory of the all-in-one: its configuration and its database."""
 
 import pathlib
+from collections.abc import Sequence
 
 from oslo_config import cfg
 
@@ -9,7 +10,7 @@ from ...db.errors import WrongRevision
 from ...db.schema import revisions
 from ...sealing.sealer import Sealer
 from ..config.errors import WrongConfiguration
-from ..config.files import write_private
+from ..config.files import named, write_private
 from ..config.sections import Settings
 from .database import CONNECTION
 
@@ -42,6 +43,14 @@ def config_file(data_dir: pathlib.Path) -> pathlib.Path:
     if not path.exists():
         write_private(path, CONFIG.format(data=data_dir, key=Sealer.generate_key()))
     return path
+
+
+def config_files(data_dir: pathlib.Path, others: Sequence[pathlib.Path]) -> list[pathlib.Path]:
+    """Return the configuration files of a data directory, with others that precede its own.
+
+    :param others: those that the command line names; none: the one that the environment names.
+    """
+    return [config_file(data_dir), *(others or named())]
 
 
 def migrate(conf: cfg.ConfigOpts) -> None:
