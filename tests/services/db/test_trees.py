@@ -9,6 +9,7 @@ from services.db.servers import SERVERS
 from stoker.db import resources, stacks, statements, trees
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId, StackId
+from stoker.db.queries import nesting
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.work import breakpoints
@@ -103,3 +104,51 @@ def test_a_circle_of_stacks_costs_each_of_them_once(database: Database) -> None:
     held, traversals = database.read(lambda conn: breakpoints.held_in_tree(conn, root.id))
     assert (held, sorted(traversals.values())) == ([], both)
     assert len(database.read(lambda conn: resources.of_tree(conn, root, 9))) == 2
+
+
+def test_data_of_a_tree_are_named_by_their_paths(database: Database) -> None:
+    """Rows that were replaced, and those of another tree, are left out."""
+    group = {"plugin": "OS::Heat::ResourceGroup"}
+    root = a_stack()
+    other = a_stack(name="other")
+
+    def store(conn: sa.Connection) -> None:
+        for stack, first in ((root, 1), (other, 11)):
+            stacks.insert(conn, stack)
+            child = nested(conn, stack, first, 0, data={"removed": ["0"]}, **group)
+            below = [
+                a_resource(child.id, first + 1, "g", data={"removed": ["1"]}, replaced_by=first + 2, **group),
+                a_resource(child.id, first + 2, "g", data={"removed": [str(first)]}, **group),
+                a_resource(child.id, first + 3, "value", data={"removed": ["9"]}),
+            ]
+            resources.insert_many(conn, below)
+
+    database.write(store)
+    data = database.read(lambda conn: nesting.data_by_path(conn, root.id, [group["plugin"]]))
+    assert data == {
+        ("r1",): (group["plugin"], {"removed": ["0"]}),
+        ("r1", "g"): (group["plugin"], {"removed": ["1"]}),
+    }
+
+
+def test_complete_resources_that_refer_to_another_one_are_found_by_type(database: Database) -> None:
+    stack = a_stack()
+    handle = a_resource(stack.id, 1, "handle")
+    condition = {"plugin": "OS::Heat::WaitCondition"}
+    rows = [
+        handle,
+        a_resource(stack.id, 2, "follows", requires=[1], **condition),
+        a_resource(stack.id, 3, "follows too", requires=[7, 1], **condition),
+        a_resource(stack.id, 4, "in progress", requires=[1], status="IN_PROGRESS", **condition),
+        a_resource(stack.id, 5, "of another", requires=[7], **condition),
+        a_resource(stack.id, 6, "of another type", requires=[1]),
+        a_resource(stack.id, 8, "replaced", requires=[1], replaced_by=2, **condition),
+    ]
+
+    def store(conn: sa.Connection) -> None:
+        stacks.insert(conn, stack)
+        resources.insert_many(conn, rows)
+
+    database.write(store)
+    ids = database.read(lambda conn: resources.complete_requiring(conn, handle, [condition["plugin"]]))
+    assert sorted(ids) == [2, 3]
