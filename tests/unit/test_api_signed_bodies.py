@@ -22,11 +22,13 @@ from stoker.api.ec2_signatures import (
 )
 from stoker.api.errors import Fault
 from stoker.api.settings import ApiLimits
-from stoker.api.signed import FORM, MOST_UNKNOWN, signed_request
+from stoker.api.signed import FORM, signed_request
 from stoker.cli.wiring.http import _project_of
 from stoker.cli.wiring.routes import ROUTES
 
 KEY = "0123456789abcdef0123456789abcdef"
+MOST_UNKNOWN = 64 * 1024
+"""Bytes that a stranger may send, as operation.md says it."""
 LIMITS = ApiLimits(body_bytes=8 * MOST_UNKNOWN)
 V2 = "SignatureVersion=2&SignatureMethod=HmacSHA256&Signature=x"
 
