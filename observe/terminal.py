@@ -7,7 +7,9 @@ So no other module writes to a stream of people's: a test keeps it so.
 
 import io
 import json
+import shutil
 import sys
+import textwrap
 import typing
 import unicodedata
 from collections.abc import Iterable
@@ -45,6 +47,10 @@ def _escaped(char: str) -> str:
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
+COMMANDS = ("sooner: ", "or: ")
+"""Beginnings of lines with a command."""
+LEAST_WIDTH = 40
+"""Columns of the narrowest terminal for which lines are divided."""
 CLEAR = "\r\x1b[2K"
 """Returns to the beginning of the line and clears it."""
 
@@ -52,6 +58,32 @@ CLEAR = "\r\x1b[2K"
 def write_lines(stream: typing.TextIO, *lines: object) -> None:
     """Write texts, each as one harmless line."""
     stream.write("".join(f"{harmless(line)}\n" for line in lines))
+
+
+def write_wrapped(stream: typing.TextIO, *lines: object) -> None:
+    """Write texts as `write_lines` does; on a terminal within its width, with further rows indented."""
+    width = shutil.get_terminal_size().columns if stream.isatty() else None
+    rows = (row for line in lines for row in wrapped(harmless(line), width))
+    stream.write("".join(f"{row}\n" for row in rows))
+
+
+def wrapped(line: str, width: int | None) -> list[str]:
+    """Return the rows of a line.  Words stay whole, and so do commands, which readers copy.
+
+    :param width: characters of a row; None: all are in one.
+    """
+    words = line.lstrip()
+    if width is None or len(line) <= width or words.startswith(COMMANDS):
+        return [line]
+    indent = line[: len(line) - len(words)]
+    return textwrap.wrap(
+        words,
+        max(width, LEAST_WIDTH),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def write_json(stream: typing.TextIO, value: object) -> None:

@@ -9,7 +9,7 @@ from heatclient import exc as heat_exc
 from osc_lib import exceptions as exc
 from osc_lib.command import command
 
-from ..observe.terminal import write_json, write_lines
+from ..observe.terminal import write_json, write_wrapped
 from ..shapes import Json, JsonMap
 from .access import client_of, find_stack, path_of
 
@@ -48,7 +48,7 @@ class ShowDrift(command.Command):
         if parsed_args.format == "json":
             write_json(out, report)
         else:
-            write_lines(out, *lines)
+            write_wrapped(out, *lines)
         return DRIFTED if "DRIFTED" in statuses else 0
 
 

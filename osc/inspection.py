@@ -9,7 +9,7 @@ from heatclient import exc as heat_exc
 from osc_lib import exceptions as exc
 from osc_lib.command import command
 
-from ..observe.terminal import write_json, write_lines
+from ..observe.terminal import write_json, write_wrapped
 from ..shapes import JsonMap
 from .access import client_of, find_stack, path_of
 
@@ -47,7 +47,7 @@ class InspectStack(command.Command):
         if parsed_args.format == "json":
             write_json(out, report)
         else:
-            write_lines(out, *report_lines(report))
+            write_wrapped(out, *report_lines(report))
 
 
 def report_lines(report: JsonMap) -> Iterator[str]:

@@ -9,7 +9,7 @@ from heatclient.common import http, template_utils
 from heatclient.common import utils as heat_utils
 from osc_lib.command import command
 
-from ..observe.terminal import BAD, OK, RUNNING, harmless, make_console, write_json
+from ..observe.terminal import BAD, OK, RUNNING, harmless, make_console, wrapped, write_json
 from ..shapes import Json
 from .access import client_of, find_stack
 
@@ -56,8 +56,10 @@ class PlanUpdate(command.Command):
             write_json(out, as_json(changes))
         else:
             console = make_console(out)
+            width = console.width if console.is_terminal else None
             for kind, line in lines(changes):
-                console.print(line, style=SIGNS[kind][1] if kind in SIGNS else None)
+                for row in wrapped(line, width):
+                    console.print(row, style=SIGNS[kind][1] if kind in SIGNS else None)
         return CHANGES if any(changes.get(kind) for kind in SIGNS) else 0
 
 

@@ -11,7 +11,7 @@ from ...db.states import Status
 from ...features.diagnosis.fleet import ConductorFleet, when
 from ...features.diagnosis.report import as_json, as_lines, command_to_continue, read_report
 from ...features.diagnosis.rescue import NothingToDo, Rescue, RetriedTask
-from ...observe.terminal import write_json, write_lines
+from ...observe.terminal import write_json, write_lines, write_wrapped
 from ...rpc.outbox import Outbox
 from ..wiring.messaging import make_bus
 from ..wiring.servers import silence_libraries
@@ -59,7 +59,7 @@ class StackInspect(_OfStack):
         if parsed.format == "json":
             write_json(self.app.stdout, as_json(report))
         else:
-            write_lines(self.app.stdout, *as_lines(report, fleet))
+            write_wrapped(self.app.stdout, *as_lines(report, fleet))
         return 0
 
 

@@ -19,6 +19,7 @@ from stoker.observe.terminal import (
     write_json,
     write_lines,
     write_question,
+    write_wrapped,
 )
 
 HOSTILE = "a\x1b[2J\u202e\x9b5m\r\nb"
@@ -87,3 +88,20 @@ def test_the_cells_of_a_list_are_harmless(form: str) -> None:
     assert all(harmless(line.rstrip("\r")) == line.rstrip("\r") for line in text.split("\n"))
     if form == "json":
         assert json.loads(text) == [{"Name": HOSTILE, "Count": 1}]
+
+
+def test_a_long_line_has_more_rows_on_a_terminal_and_none_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    why = f"  why: its step has not returned from its first call {HOSTILE} the call is slow, or hangs"
+    command = f"  sooner: stoker-manage stack retry {'a' * 36} --resource disk"
+    long = f"{'x' * 70} y"
+    terminal, script = Terminal(), io.StringIO()
+    for stream in (terminal, script):
+        write_wrapped(stream, "short", why, command, long)
+    assert script.getvalue().splitlines() == ["short", harmless(why), command, long]
+    rows = terminal.getvalue().splitlines()
+    assert rows[0] == "short"
+    assert [row for row in rows[1:3] if len(row) > 60] == []
+    assert [len(row) - len(row.lstrip()) for row in rows[1:4]] == [2, 6, 6]
+    assert " ".join(row.strip() for row in rows[1:-3]) == harmless(why).strip()
+    assert rows[-3:] == [command, "x" * 70, "    y"]
