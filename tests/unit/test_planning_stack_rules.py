@@ -8,7 +8,7 @@ import typing
 import pytest
 import yaml
 from stoker.engine.compile import GoalCompiler
-from stoker.engine.planning.requests import Goal
+from stoker.engine.planning.requests import Goal, Validated
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
@@ -321,7 +321,7 @@ def test_a_resource_that_may_be_absent_is_not_judged() -> None:
         "resources": resources,
     }
     sealer = Sealer(["A" * 86 + "=="]).of_stack("p", "r")
-    goal = Goal(template, unknown=frozenset({"on"}), is_draft=True)
+    goal = Goal(template, unknown=frozenset({"on"}), purpose=Validated())
     GoalCompiler(REGISTRY, Limits()).compile(goal, Identity("s", "i", "p"), sealer)
 
 
