@@ -43,6 +43,11 @@ class WatchStack(command.Command):
             help="Seconds between two reads (default: %(default)s)",
         )
         parser.add_argument(
+            "--lines",
+            action="store_true",
+            help="Print a line for each change on a terminal, too, for screen readers and recordings",
+        )
+        parser.add_argument(
             "--until-breakpoint",
             action="store_true",
             help="Exit with code 0, too, when only breakpoints hold the stack",
@@ -66,7 +71,7 @@ class WatchStack(command.Command):
         console = make_console(typing.cast(typing.Any, self.app).stdout)
         held = _held_reader(client, parsed_args.stack, stack.id)
         ends = held if parsed_args.until_breakpoint else None
-        if not console.is_terminal:
+        if parsed_args.lines or not console.is_terminal:
             return watch(read, PlainLines(console, held).show, parsed_args.interval, ends=ends)
         with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
 

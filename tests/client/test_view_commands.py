@@ -133,8 +133,22 @@ def test_an_inspection_names_the_cause_of_a_wait(openstack: OpenStack) -> None:
 def test_a_watch_on_a_terminal_draws_in_place(openstack: OpenStack) -> None:
     create(openstack)
     openstack.run("stack", "watch", "s")
+    text = on_a_terminal(openstack, "stack", "watch", "s")
+    assert "\x1b[32m✓ up" in text
+    assert re.search(r"s\x1b\[0m  \x1b\[32mCREATE_COMPLETE\x1b\[0m  3/3", text), text
+
+
+def test_a_watch_by_lines_never_moves_the_cursor_of_a_terminal(openstack: OpenStack) -> None:
+    create(openstack)
+    text = on_a_terminal(openstack, "stack", "watch", "s", "--lines")
+    assert re.search(r"^\d\d:\d\d:\d\d .*CREATE_COMPLETE", text, re.MULTILINE), text
+    assert [code for code in re.findall(r"\x1b\[[\d;?]*[A-Za-z]", text) if not code.endswith("m")] == []
+
+
+def on_a_terminal(openstack: OpenStack, *arguments: str) -> str:
+    """Return what a command writes on a terminal; it must succeed."""
     main, terminal = pty.openpty()
-    command = [sys.executable, "-m", "openstackclient.shell", "stack", "watch", "s"]
+    command = [sys.executable, "-m", "openstackclient.shell", *arguments]
     env = {**os.environ, **openstack.variables, "TERM": "xterm", "COLUMNS": "100"}
     env.pop("NO_COLOR", None)
     with subprocess.Popen(command, env=env, stdout=terminal, stderr=terminal, stdin=terminal) as process:
@@ -144,9 +158,7 @@ def test_a_watch_on_a_terminal_draws_in_place(openstack: OpenStack) -> None:
             drawn += chunk
         assert process.wait(120) == 0
     os.close(main)
-    text = drawn.decode()
-    assert "\x1b[32m✓ up" in text
-    assert re.search(r"s\x1b\[0m  \x1b\[32mCREATE_COMPLETE\x1b\[0m  3/3", text), text
+    return drawn.decode()
 
 
 def _read(terminal: int) -> bytes:
