@@ -168,3 +168,17 @@ def test_the_default_of_a_setting_stands_once() -> None:
         if value not in SHARED and value in defaults[name]
     ]
     assert [line for line in offenders if re.sub(r":[0-9]+| = .*", "", line) not in OTHER_THINGS] == []
+
+
+def test_declared_settings_are_read_as_objects_only() -> None:
+    """A value that is read by its option's name is checked by no dataclass, and no type says what it is."""
+    options = {(name, option.dest) for name, declared in make_options().items() for option in declared}
+    offenders = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}"
+        for path in sorted((ROOT / "cli").rglob("*.py"))
+        for node in source(path).nodes(ast.Attribute)
+        if isinstance(node.value, ast.Attribute)
+        and ast.unparse(node.value.value).endswith("conf")
+        and (node.value.attr, node.attr) in options
+    ]
+    assert offenders == []
