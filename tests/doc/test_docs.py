@@ -112,8 +112,7 @@ def test_the_search_finds_words_numbers_and_names_without_a_network(
     page.goto(address(site, "install.html"))
     page.fill("input[name=q]", words)
     page.press("input[name=q]", "Enter")
-    page.wait_for_selector("ul.search li a")
-    page.wait_for_function("!document.querySelector('#search-progress')?.textContent.includes('…')")
+    page.get_by_text("Search finished").wait_for()
     results = page.locator("ul.search li a").all_inner_texts()
     assert [result for result in results if result.split(" > ")[0] == title], results
     assert [address for address in addresses if not address.startswith(("file:", "data:"))] == []
@@ -179,7 +178,7 @@ def test_the_front_page_has_the_numbers_of_the_measurements() -> None:
             assert number.removesuffix(" resources/s") in pages, (name, number)
 
 
-MOST_WORDS = 62_500
+MOST_WORDS = 63_200
 """The most words of all documents; lower it when some are left out."""
 
 
@@ -375,7 +374,7 @@ def test_the_table_of_types_says_how_the_tests_try_each(pages: dict[str, str]) -
         if re.search(rf"\b{name} {services[name]} {count} {count} {how} (OS|AWS|How)\b", page) is None
     ]
     assert absent == []
-    assert " OS::Neutron::NetworkGateway network 10 of 11 2 schema and calls " in page
+    assert " OS::Neutron::NetworkGateway network 9 of 11 2 schema and calls " in page
 
 
 def test_the_reference_documents_changes_and_old_names_of_a_type(pages: dict[str, str]) -> None:
