@@ -7,17 +7,16 @@ import collections
 import http
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from ..shapes import Json
 from .described import BOOLEANS, DESCRIPTIONS, NUMBERS, SIGNED_QUERY, USUAL, Description
-from .policy import RULES
+from .policy import Rule
 from .request import CHANGING_METHODS
 
 VERSION = "3.1.1"
 _VARIABLE = re.compile(r"\{(\w+)(:\w+)?\}")
-_SUMMARIES = {name: text for name, _, text, _, _ in RULES}
 _TEXT: Json = {"type": "string"}
 
 _FAULT: Json = {
@@ -135,9 +134,10 @@ class _Route:
         yield f"{self.name}_{self.method.lower()}_{end}"
 
 
-def describe(routes: Mapping[str, Mapping[str, RoutedOperation]]) -> dict[str, Json]:
+def describe(routes: Mapping[str, Mapping[str, RoutedOperation]], rules: Iterable[Rule]) -> dict[str, Json]:
     """Return the description of all routes, but for the address of the service.
 
+    :param rules: the policy's rules, whose descriptions are those of their operations.
     :raises ValueError: two operations would have the same id.
     """
     entries = [
@@ -146,10 +146,11 @@ def describe(routes: Mapping[str, Mapping[str, RoutedOperation]]) -> dict[str, J
         for method, operation in operations.items()
     ]
     ids = operation_ids(entries)
+    summaries = {name: text for name, _, text, _, _ in rules}
     paths: dict[str, dict[str, Json]] = {}
     for entry, identifier in zip(entries, ids, strict=True):
         path = _VARIABLE.sub(r"{\1}", entry.path)
-        paths.setdefault(path, {})[entry.method.lower()] = _operation(entry, identifier)
+        paths.setdefault(path, {})[entry.method.lower()] = _operation(entry, identifier, summaries)
     faults = {str(status): _response(status, "Fault") for status in sorted(http.HTTPStatus) if status >= 400}
     used = {
         status for operations in paths.values() for one in operations.values() for status in one["responses"]
@@ -182,12 +183,12 @@ def operation_ids(entries: list[_Route]) -> list[str]:
     return ids
 
 
-def _operation(entry: _Route, identifier: str) -> Json:
+def _operation(entry: _Route, identifier: str, summaries: Mapping[str, str]) -> Json:
     described = entry.description
     view: dict[str, Json] = {
         "operationId": identifier,
         "tags": [identifier.partition("_")[0] if entry.operation.rule is None else _tag(entry)],
-        "summary": _summary(entry),
+        "summary": _summary(entry, summaries),
         "security": _security(entry),
         "parameters": [*_path_parameters(entry.path), *_query_parameters(entry)],
         "responses": _responses(entry),
@@ -202,8 +203,8 @@ def _tag(entry: _Route) -> str:
     return (entry.operation.rule or "").partition(":")[0]
 
 
-def _summary(entry: _Route) -> str:
-    text = entry.description.summary or _SUMMARIES.get(entry.operation.rule or "", "")
+def _summary(entry: _Route, summaries: Mapping[str, str]) -> str:
+    text = entry.description.summary or summaries.get(entry.operation.rule or "", "")
     return text or (entry.operation.handler.__doc__ or "").partition("\n")[0]
 
 

@@ -1,6 +1,11 @@
 """The policy: Heat's rules with Heat's defaults, which an operator's policy file may override."""
 
+from collections.abc import Iterable
+
 from oslo_policy import policy
+
+Rule = tuple[str, str, str, str, str]
+"""Name, default, description, method and path."""
 
 MEMBER = "role:member and project_id:%(project_id)s"
 READER = "role:reader and project_id:%(project_id)s"
@@ -61,7 +66,7 @@ _DEPLOYMENT = f"{_DEPLOYMENTS}/{{deployment_id}}"
 _QUOTAS = "/v1/admin/quotas/{project_id}"
 _RESOURCE = f"{_STACK}/resources/{{resource_name}}"
 
-RULES: tuple[tuple[str, str, str, str, str], ...] = (
+KERNEL_RULES: tuple[Rule, ...] = (
     ("actions:action", MEMBER, "Act on a stack.", "POST", f"{_STACK}/actions"),
     ("actions:suspend", MEMBER, "Suspend a stack.", "POST", f"{_STACK}/actions"),
     ("actions:resume", MEMBER, "Resume a suspended stack.", "POST", f"{_STACK}/actions"),
@@ -74,53 +79,11 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("build_info:build_info", READER, "Show which version runs.", "GET", "/v1/{tenant_id}/build_info"),
     ("events:index", READER, "List events.", "GET", f"{_STACK}/events"),
     ("events:show", READER, "Show an event.", "GET", f"{_RESOURCE}/events/{{event_id}}"),
-    *(
-        (f"cloudformation:{action}", check, f"{action} of the CloudFormation API.", "POST", "/v1/")
-        for action, check in (
-            ("CancelUpdateStack", MEMBER),
-            ("CreateStack", MEMBER),
-            ("DeleteStack", MEMBER),
-            ("DescribeStackEvents", READER),
-            ("DescribeStackResource", READER_OR_STACK_USER),
-            ("DescribeStackResources", READER),
-            ("DescribeStacks", READER),
-            ("EstimateTemplateCost", READER),
-            ("GetTemplate", READER),
-            ("ListStackResources", READER),
-            ("ListStacks", READER),
-            ("UpdateStack", MEMBER),
-            ("ValidateTemplate", READER),
-        )
-    ),
-    ("conductors:show", OPERATOR, "Show a conductor.", "GET", "/v1/admin/conductors/{host}"),
-    ("quotas:delete", OPERATOR, "Reset the quotas of a project to the defaults.", "DELETE", _QUOTAS),
-    (
-        "quotas:global_index",
-        OPERATOR,
-        "List the projects with quotas of their own.",
-        "GET",
-        "/v1/admin/project_quotas",
-    ),
-    ("quotas:global_show", OPERATOR, "Show the quotas of any project.", "GET", _QUOTAS),
-    ("quotas:show", READER, "Show the quotas of the own project.", "GET", "/v1/{tenant_id}/quotas"),
-    ("quotas:update", OPERATOR, "Set quotas of a project.", "PUT", _QUOTAS),
     ("resource:index", READER, "List the resources of a stack.", "GET", f"{_STACK}/resources"),
     ("resource:show", READER, "Show a resource.", "GET", _RESOURCE),
     ("resource:metadata", READER_OR_STACK_USER, "Show metadata.", "GET", f"{_RESOURCE}/metadata"),
     ("resource:signal", READER_OR_STACK_USER, "Signal a resource.", "POST", f"{_RESOURCE}/signal"),
     ("resource:mark_unhealthy", MEMBER, "Mark a resource as unhealthy.", "PATCH", _RESOURCE),
-    ("ring:show", OPERATOR, "Show the ring.", "GET", "/v1/admin/ring"),
-    (
-        "ring:plan",
-        OPERATOR,
-        "Show the shards that a change of the ring would move.",
-        "POST",
-        "/v1/admin/ring/plan",
-    ),
-    ("ring:drain", OPERATOR, "Drain a conductor.", "POST", "/v1/admin/ring/{host}/drain"),
-    ("ring:rebalance", OPERATOR, "Let all conductors settle now.", "POST", "/v1/admin/ring/rebalance"),
-    ("ring:undrain", OPERATOR, "Return a conductor to the ring.", "POST", "/v1/admin/ring/{host}/undrain"),
-    ("service:index", ADMIN, "List the conductors.", "GET", "/v1/{tenant_id}/services"),
     (
         SHOWS_HOSTS,
         OPERATOR,
@@ -146,7 +109,6 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("software_deployments:show", READER, "Show a deployment.", "GET", _DEPLOYMENT),
     ("software_deployments:update", MEMBER, "Update a deployment.", "PUT", _DEPLOYMENT),
     ("stacks:abandon", MEMBER, "Abandon a stack.", "DELETE", f"{_STACK}/abandon"),
-    ("stacks:count", READER, "Count stacks by state.", "GET", "/v1/{tenant_id}/stack_counts"),
     ("stacks:create", MEMBER, "Create a stack.", "POST", "/v1/{tenant_id}/stacks"),
     ("stacks:delete", MEMBER, "Delete a stack.", "DELETE", _STACK),
     ("stacks:delete_snapshot", MEMBER, "Delete a snapshot.", "DELETE", f"{_STACK}/snapshots/{{id}}"),
@@ -161,13 +123,8 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
         "GET",
         "/v1/{tenant_id}/resource_types/{type_name}/template",
     ),
-    ("stacks:global_count", OPERATOR, "Count all projects' stacks.", "GET", "/v1/admin/stack_counts"),
-    ("stacks:global_stuck", OPERATOR, "List all stuck stacks.", "GET", "/v1/admin/stuck_stacks"),
     ("stacks:global_index", NOBODY, "List all projects' stacks.", "GET", "/v1/{tenant_id}/stacks"),
-    ("stacks:graph", READER, "Show the graph of a stack.", "GET", f"{_STACK}/graph"),
     ("stacks:index", READER, "List stacks.", "GET", "/v1/{tenant_id}/stacks"),
-    ("stacks:drift", READER, "Show what differs from the cloud.", "GET", f"{_STACK}/drift"),
-    ("stacks:inspect", READER, "Explain why a stack is not finished.", "GET", f"{_STACK}/inspect"),
     ("stacks:list_outputs", READER, "List outputs.", "GET", f"{_STACK}/outputs"),
     ("stacks:list_resource_types", READER, "List types.", "GET", "/v1/{tenant_id}/resource_types"),
     ("stacks:list_snapshots", READER, "List snapshots.", "GET", f"{_STACK}/snapshots"),
@@ -192,9 +149,6 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
         "GET",
         "/v1/{tenant_id}/stacks/{stack_identity}",
     ),
-    ("stacks:preview", READER, "Preview a stack.", "POST", "/v1/{tenant_id}/stacks/preview"),
-    ("stacks:preview_update", MEMBER, "Preview an update.", "PUT", f"{_STACK}/preview"),
-    ("stacks:preview_update_patch", MEMBER, "Preview an update.", "PATCH", f"{_STACK}/preview"),
     (
         "stacks:resource_schema",
         READER,
@@ -211,19 +165,17 @@ RULES: tuple[tuple[str, str, str, str, str], ...] = (
     ("stacks:update", MEMBER, "Update a stack.", "PUT", _STACK),
     ("stacks:update_patch", MEMBER, "Update parts of a stack.", "PATCH", _STACK),
     ("stacks:update_no_change", "rule:stacks:update_patch", "Update with no change.", "PATCH", _STACK),
-    ("stacks:validate_template", MEMBER, "Validate a template.", "POST", "/v1/{tenant_id}/validate"),
 )
-"""Name, default, description, method and path."""
 
 
-def list_rules() -> list[policy.RuleDefault]:
-    """Return all rules; oslo.policy's tools call it, too."""
+def rule_defaults(rules: Iterable[Rule]) -> list[policy.RuleDefault]:
+    """Return rules as oslo.policy takes them, with those that no operation has."""
     base = [policy.RuleDefault(name, check, description=text) for name, check, text in BASE]
     types = [
         policy.RuleDefault(f"{TYPE_RULE}{name}", "rule:project_admin", scope_types=["project"])
         for name in TYPES_OF_ADMINS
     ]
-    return [*base, *(_documented(*rule) for rule in RULES), *types]
+    return [*base, *(_documented(*rule) for rule in rules), *types]
 
 
 def _documented(

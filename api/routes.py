@@ -24,6 +24,7 @@ from .handlers import (
 )
 from .operations import Operation, Routes
 from .paths import RESOURCE, STACK, STACK_NAME, TENANT
+from .policy import Rule
 
 _SNAPSHOT = f"{STACK}/snapshots/{{snapshot_id}}"
 _ACCOUNT = "/v1/guest/{tenant_id}/{row}/stacks/{stack_name}/{stack_id}/resources/{resource_name}"
@@ -129,10 +130,13 @@ KERNEL_ROUTES: Routes = {
 }
 
 
-def compose(of_features: Iterable[Routes]) -> Routes:
-    """Return the routes of the kernel and those of features, with the one that describes them all."""
+def compose(of_features: Iterable[Routes], rules: Iterable[Rule]) -> Routes:
+    """Return the routes of the kernel and those of features, with the one that describes them all.
+
+    :param rules: the policy's rules, of the features, too.
+    """
     routes = {
         path: operations for table in (KERNEL_ROUTES, *of_features) for path, operations in table.items()
     }
-    routes[DESCRIPTION] = {"GET": Operation(description.ApiDescription(lambda: routes).show, None)}
+    routes[DESCRIPTION] = {"GET": Operation(description.ApiDescription(lambda: routes, rules).show, None)}
     return routes

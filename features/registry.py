@@ -15,6 +15,7 @@ class Feature:
 
     :ivar name: name of its folder.
     :ivar routes: its `Routes` of the API.
+    :ivar rules: the rules of the policy for them, each a `Rule`.
     :ivar columns: a function that reads its fields in lists of stacks, as `ReadColumns`.
     :ivar metrics: its metrics, each a `Metric`.
     :ivar services: below `cli/wiring`, a function from the parts of a process and the `EngineContext` to what
@@ -27,6 +28,7 @@ class Feature:
 
     name: str
     routes: str = ""
+    rules: str = ""
     services: str = ""
     columns: str = ""
     metrics: str = ""

@@ -14,9 +14,9 @@ from oslo_policy import policy
 from ...api.authenticator import Authenticator, NoAuthentication
 from ...api.collaborators import Exchange
 from ...api.keystone import KeystoneAuthentication
-from ...api.policy import list_rules
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
+from .policy import list_rules
 from .trusts import make_ec2_tokens
 
 SECTION = "keystone_authtoken"

@@ -11,11 +11,13 @@ from ...features.registry import Feature, load
 from ..config.sections import Settings
 from ..features import FEATURES
 from .parts import Parts
+from .policy import rules_of
 
 
-def routes_of(features: Iterable[Feature]) -> Routes:
+def routes_of(features: Sequence[Feature]) -> Routes:
     """Return the routes of the kernel and of some features."""
-    return routes.compose(load(feature.routes) for feature in features if feature.routes)
+    of_features = [load(feature.routes) for feature in features if feature.routes]
+    return routes.compose(of_features, rules_of(features))
 
 
 def columns_of(features: Iterable[Feature]) -> Sequence[ReadColumns]:

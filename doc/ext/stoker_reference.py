@@ -21,6 +21,7 @@ from stoker.cli.config.heat_options import OF_LIBRARIES, OPTIONS
 from stoker.cli.features import FEATURES
 from stoker.cli.programs import manage
 from stoker.cli.wiring.metrics import metrics_of
+from stoker.cli.wiring.policy import RULES
 from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
@@ -63,7 +64,7 @@ class Api(Generated):
 
     def lines(self) -> Iterator[str]:
         by_tag: dict[str, list[tuple[str, ...]]] = {}
-        for path, operations in describe(ROUTES)["paths"].items():
+        for path, operations in describe(ROUTES, RULES)["paths"].items():
             for method, operation in operations.items():
                 by_tag.setdefault(operation["tags"][0], []).append(_operation(method, path, operation))
         for tag in sorted(by_tag):

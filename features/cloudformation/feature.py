@@ -2,4 +2,8 @@
 
 from ..registry import Feature
 
-CLOUDFORMATION = Feature("cloudformation", routes="features.cloudformation.routes:ROUTES")
+CLOUDFORMATION = Feature(
+    "cloudformation",
+    routes="features.cloudformation.routes:ROUTES",
+    rules="features.cloudformation.rules:RULES",
+)

@@ -5,6 +5,7 @@ from ..registry import Feature
 DIAGNOSIS = Feature(
     "diagnosis",
     routes="features.diagnosis.routes:ROUTES",
+    rules="features.diagnosis.rules:RULES",
     services="console:make_console",
     commands={
         "ring show": "ring:RingShow",

@@ -2,4 +2,9 @@
 
 from ..registry import Feature
 
-PREVIEW = Feature("preview", routes="features.preview.routes:ROUTES", services="previews:make_previews")
+PREVIEW = Feature(
+    "preview",
+    routes="features.preview.routes:ROUTES",
+    rules="features.preview.rules:RULES",
+    services="previews:make_previews",
+)

@@ -5,6 +5,7 @@ from ..registry import Feature
 QUOTAS = Feature(
     "quotas",
     routes="features.quotas.handlers:ROUTES",
+    rules="features.quotas.rules:RULES",
     services="software:make_quotas",
     commands={
         "quota delete": "quotas:QuotaDelete",

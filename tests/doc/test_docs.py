@@ -19,11 +19,11 @@ from harness import plugin_page
 from harness.browser import Browser
 from harness.tested_types import WITHOUT_EXAMPLE, evidence
 from harness.waiting import wait_for
-from stoker.api import policy
 from stoker.cli.config import about, options
 from stoker.cli.features import FEATURES
 from stoker.cli.programs import manage
 from stoker.cli.wiring.metrics import metrics_of
+from stoker.cli.wiring.policy import list_rules
 from stoker.conductor.worker import claimed
 from stoker.db import stack_states
 from stoker.db.notifications import EventKind
@@ -253,7 +253,7 @@ def test_every_option_is_documented_with_its_meaning(pages: dict[str, str]) -> N
 
 
 def test_every_policy_rule_is_documented(pages: dict[str, str]) -> None:
-    for rule in policy.list_rules():
+    for rule in list_rules():
         assert f" {rule.name} " in pages["reference/policy"]
 
 

@@ -14,6 +14,7 @@ from fuzz.mutation import MOST_BYTES, NAMES, SCALARS, Choices, Mutations, donors
 from hypothesis import strategies as st
 from stoker.api.app import BELOW_A_NAME
 from stoker.api.openapi import describe
+from stoker.cli.wiring.policy import RULES
 from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
@@ -141,7 +142,7 @@ class Routes:
     cost = 1
 
     def __init__(self, folder: pathlib.Path) -> None:
-        paths = describe(ROUTES)["paths"]
+        paths = describe(ROUTES, RULES)["paths"]
         self._operations = {
             f"{method.upper()} {path}": paths[path][method] for path in paths for method in paths[path]
         }

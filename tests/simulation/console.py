@@ -9,7 +9,7 @@ from oslo_policy import policy
 from simulation.test_life import api_of
 from simulation.world import SHARDS, World
 from stoker.api.keystone import KeystoneAuthentication
-from stoker.api.policy import list_rules
+from stoker.cli.wiring.policy import list_rules
 from stoker.db import conductors
 from stoker.db.conductors import ACTIVE, ConductorRecord
 from stoker.features.diagnosis.presence import FleetSettings

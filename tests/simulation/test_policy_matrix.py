@@ -17,7 +17,7 @@ from oslo_policy import policy
 from simulation.test_life import ADDRESSES, api_of
 from simulation.world import World
 from stoker.api.keystone import KeystoneAuthentication
-from stoker.api.policy import list_rules
+from stoker.cli.wiring.policy import list_rules
 from stoker.cli.wiring.routes import ROUTES
 from stoker.resources.contract.views import StackFacts
 

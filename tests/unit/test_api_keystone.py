@@ -10,7 +10,7 @@ from stoker.api.errors import Fault
 from stoker.api.handlers.actions import ACTIONS
 from stoker.api.keystone import KeystoneAuthentication
 from stoker.api.parse import changes_nothing
-from stoker.api.policy import list_rules
+from stoker.cli.wiring.policy import list_rules
 from stoker.cli.wiring.routes import ROUTES
 
 ROOT = pathlib.Path(__file__).parents[2]

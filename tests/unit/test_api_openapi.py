@@ -13,6 +13,7 @@ from stoker.api.app import make_app
 from stoker.api.described import BOOLEANS, DESCRIPTIONS, NUMBERS
 from stoker.api.openapi import describe
 from stoker.api.operations import Operation
+from stoker.cli.wiring.policy import RULES
 from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
@@ -23,7 +24,7 @@ PATH = "/v1/openapi.json"
 
 @pytest.fixture(scope="module")
 def described() -> Json:
-    return describe(ROUTES)
+    return describe(ROUTES, RULES)
 
 
 def operations_of(described: Json) -> dict[tuple[str, str], Json]:
@@ -49,7 +50,7 @@ def test_it_is_valid_openapi(described: Json) -> None:
 def test_operations_that_would_have_one_id_are_refused() -> None:
     operation = Operation(ROUTES["/"]["GET"].handler, None)
     with pytest.raises(ValueError, match="meta_versions"):
-        describe({"/a": {"GET": operation}, "/a:a": {"GET": operation}, "/b/a": {"GET": operation}})
+        describe({"/a": {"GET": operation}, "/a:a": {"GET": operation}, "/b/a": {"GET": operation}}, RULES)
 
 
 def test_it_describes_only_what_exists(described: Json) -> None:

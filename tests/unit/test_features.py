@@ -10,6 +10,7 @@ from stoker.api.app import make_app
 from stoker.cli.features import FEATURES
 from stoker.cli.programs.manage import KERNEL_COMMANDS, ManageApp, commands_of
 from stoker.cli.wiring.metrics import metrics_of
+from stoker.cli.wiring.policy import RULES, rules_of
 from stoker.cli.wiring.routes import columns_of, routes_of
 from stoker.features.registry import Feature, load
 
@@ -26,7 +27,7 @@ def test_each_folder_of_a_feature_is_in_the_list() -> None:
     "feature", [feature for feature in FEATURES if feature.routes], ids=lambda feature: feature.name
 )
 def test_a_feature_that_is_left_out_has_no_route(feature: Feature) -> None:
-    without = routes_of(each for each in FEATURES if each is not feature)
+    without = routes_of([each for each in FEATURES if each is not feature])
     own = load(feature.routes)
     assert routes_of(FEATURES).keys() - without.keys() == own.keys() != set()
     if feature.name not in OPTIONAL:
@@ -36,6 +37,18 @@ def test_a_feature_that_is_left_out_has_no_route(feature: Feature) -> None:
         filled = re.sub(r"\{\w+(:path)?\}", "any", path)
         answers = {method: api.simulate_request(method, filled).status_code for method in operations}
         assert answers == dict.fromkeys(operations, 404), path
+
+
+@pytest.mark.parametrize(
+    "feature", [feature for feature in FEATURES if feature.rules], ids=lambda feature: feature.name
+)
+def test_a_feature_that_is_left_out_has_no_rule(feature: Feature) -> None:
+    without = rules_of(each for each in FEATURES if each is not feature)
+    assert {*RULES} - {*without} == {*load(feature.rules)}
+    asked = {
+        operation.rule for operations in load(feature.routes).values() for operation in operations.values()
+    }
+    assert asked - {None} <= {name for name, *_ in load(feature.rules)}, "the rule is beside its route"
 
 
 def test_a_feature_that_is_left_out_has_no_column() -> None:
