@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from canary_stack import Api, Stack, Stopped, Tally, Wrong
 from keystoneauth1.noauth import NoAuth
 from keystoneauth1.session import Session
-from stoker.cli.wiring.cloud_access import NoCredentials, open_cloud_access
 from stoker.cli.wiring.heat_api import project_root
+from stoker.cli.wiring.operator_api import NoCredentials, open_cloud_access
 
 Json = typing.Any
 SLOW = 600
