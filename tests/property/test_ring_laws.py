@@ -113,9 +113,9 @@ def test_a_plan_turns_the_old_map_into_the_new_one(
 @settings(deadline=None, max_examples=25)
 @given(st.integers(2, 90), st.integers(0, 2))
 def test_one_leave_or_join_moves_little_more_than_the_share(count: int, seed: int) -> None:
-    """The target is 1.5 of the leaver's share, up to 80 members.  With more the room that the others have left
-    is a few shards each, so that some move on: of 83 members 1.7 was seen.  The hosts are always the same: of
-    any hosts the share is a matter of chance."""
+    """The target is 1.5 of the leaver's share, up to 80 members.  With more, each other one has room for a
+    few shards only, so that some move on: of 83 members 1.7 was seen.  The hosts are always the same: of any
+    hosts the share is a matter of chance."""
     everybody = [Member(f"{seed}-{number}", "i") for number in range(count)]
     all_of_them = View.of(everybody, 4096)
     fewer = View.of(everybody[1:], 4096)
