@@ -2,11 +2,11 @@
 
 import collections
 import pathlib
-import types
-import typing
 
 import pytest
+from oslo_config import cfg
 from simulation.world import World
+from stoker.cli.config.options import list_opts
 from stoker.cli.features import FEATURES
 from stoker.cli.wiring.duties import duties_of
 from stoker.conductor.duties.context import DutyContext, DutyServices
@@ -54,8 +54,10 @@ def test_the_simulation_runs_a_duty_that_is_in_the_registry(
 def test_a_duty_of_a_feature_runs_where_the_feature_is_in_the_list_and_enabled(
     tmp_path: pathlib.Path, enabled: bool
 ) -> None:
-    section = types.SimpleNamespace(enabled=enabled, interval=60.0, heal=True)
-    conf = typing.cast(typing.Any, types.SimpleNamespace(drift=section))
+    conf = cfg.ConfigOpts()
+    for group, options in list_opts():
+        conf.register_opts(options, group)
+    conf.set_override("enabled", enabled, "drift")
     services = DutyServices(World(tmp_path).context, "a", Endpoints())
     without = [feature for feature in FEATURES if feature.name != "drift"]
     assert duties_of(without, conf, services).keys() == DUTIES.keys()
