@@ -210,7 +210,9 @@ class _StackCompiler:
                 return plan
             types = {name: self.registry.get(definition.type) for name, definition in plan.resources.items()}
             check_config_sizes(plan, types, self.limits.config_bytes, inside)
-            check_stack_rules(plan, types, inside)
+            # Others may add to what a nested stack makes: the stack around it, for one.
+            is_new = self.goal.purpose.is_new and branch.depth == 0
+            check_stack_rules(plan, types, inside, is_new=is_new)
             if any(self.registry.is_nested(definition.type) for definition in plan.resources.values()):
                 plan = with_requested_attributes(plan, types)
             if plan.outputs:

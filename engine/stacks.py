@@ -16,7 +16,7 @@ from .actions import start_action, start_delete
 from .context import Compiled, EngineContext, Started, announce_started
 from .planning.adopt import plan_adoption
 from .planning.plan import PlannedBreakpoints, TraversalScope, plan_create
-from .planning.requests import AdoptedResource, CreateRequest
+from .planning.requests import CREATED, AdoptedResource, CreateRequest
 from .quotas import QuotaName
 from .requested import compile_requested
 from .start import store_plan
@@ -155,9 +155,11 @@ class StackOperations:
         if quotas is not None and request.is_limited:
             # Before it costs more: a user who may have no more stacks would get this answer anyway.
             context.database.read(lambda conn: quotas.check_room(conn, request.project_id, QuotaName.STACKS))
+        # What an adopted stack has was made by others, and may have more than its template says.
+        purpose = CREATED if request.adopted is None else request.goal.purpose
         compiled = compile_requested(
             context,
-            request.goal,
+            replace(request.goal, purpose=purpose),
             name=request.name,
             stack_id=stack_id,
             project_id=request.project_id,

@@ -109,6 +109,7 @@ class Purpose:
 
     :cvar is_draft: nobody makes the stack now: values that lack are not known yet, on any level, and defaults
         need not satisfy their constraints.
+    :cvar is_new: nothing of the stack exists yet: all that it has is made by this template.
     :cvar keeps_nested: the compiled templates of nested stacks are returned, too.
     :cvar may_need_cloud: the template may use a cloud's services, also where this installation has no cloud.
     :cvar all_members: groups have all members, not only one that is checked for all.
@@ -117,13 +118,19 @@ class Purpose:
     """
 
     is_draft: bool = False
+    is_new: bool = False
     keeps_nested: bool = False
     may_need_cloud: bool = False
     all_members: bool = False
     without_unavailable: bool = False
 
 
+class _Created(Purpose):
+    is_new = True
+
+
 class _Previewed(Purpose):
+    is_new = True
     keeps_nested = True
     all_members = True
 
@@ -139,11 +146,14 @@ class Validated(Purpose):
     keeps_nested: bool = False
     without_unavailable: bool = False
     is_draft = True
+    is_new = True
     may_need_cloud = True
 
 
 STORED = Purpose()
 """The stack is stored, and conductors make it."""
+CREATED = _Created()
+"""The stack is stored for the first time, and conductors make all of it."""
 PREVIEWED = _Previewed()
 """A user sees the stack that a creation would make."""
 MOVED = _Moved()

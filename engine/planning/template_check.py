@@ -161,7 +161,7 @@ def check_stack_rules(
     if not rules:
         return
     resources = {
-        name: KnownResource.of(definition, types[name].properties_schema)
+        name: KnownResource.of(definition, types[name].properties_schema, types[name].service)
         for name, definition in plan.resources.items()
         if name not in plan.uncertain and definition.external_id is None
     }

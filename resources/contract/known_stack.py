@@ -49,6 +49,7 @@ class KnownResource:
 
     :ivar type: the name of its type, after the environment's mapping.
     :ivar schema: the schema of its properties.
+    :ivar service: type of the service that makes it; None: it may be anything, also a nested stack.
     """
 
     name: str
@@ -56,11 +57,15 @@ class KnownResource:
     schema: Mapping[str, Property]
     properties: Mapping[str, Json]
     references: tuple[Reference, ...] = ()
+    service: str | None = None
 
     @classmethod
-    def of(cls, definition: ResourceDefinition, schema: Mapping[str, Property]) -> "KnownResource":
+    def of(
+        cls, definition: ResourceDefinition, schema: Mapping[str, Property], service: str | None
+    ) -> "KnownResource":
         """Return the resource of a definition whose properties have no errors."""
-        return cls(definition.name, definition.type, schema, definition.properties, definition.references)
+        properties = definition.properties
+        return cls(definition.name, definition.type, schema, properties, definition.references, service)
 
     @property
     def values(self) -> JsonMap:

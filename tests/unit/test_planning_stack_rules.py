@@ -8,7 +8,7 @@ import typing
 import pytest
 import yaml
 from stoker.engine.compile import GoalCompiler
-from stoker.engine.planning.requests import Goal, Validated
+from stoker.engine.planning.requests import CREATED, Goal, Validated
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
@@ -382,3 +382,71 @@ def test_a_tag_is_as_long_as_neutron_takes_it() -> None:
         "resources.n.properties.tags.0",
         "max: 255",
     )
+
+
+ALONE = "n: {type: OS::Neutron::Net}\n"
+EXTERNAL = "n: {type: OS::Neutron::Net, properties: {value_specs: {'router:external': true}}}\n"
+PROVIDED = "n: {{type: OS::Neutron::ProviderNet, properties: {{network_type: flat, router_external: {}}}}}\n"
+S = OTHER.format("cidr: 10.0.0.0/24")
+FREE = "f: {type: OS::Neutron::FloatingIP, properties: {floating_network: {get_resource: n}}}\n"
+GATE = "r: {type: OS::Neutron::Router, properties: {external_gateway_info: {network: {get_resource: n}}}}\n"
+RBAC = (
+    "a: {type: OS::Neutron::RBACPolicy, properties: {object_type: network, action: access_as_external,"
+    " target_tenant: '*', object_id: {get_resource: n}}}\n"
+)
+ON_NET = SERVER.format("network: {get_resource: n}")
+TAKEN = PORT.format("p", "fixed_ips: [{ip_address: 10.0.0.9}]")
+
+
+@pytest.mark.parametrize(
+    ("resources", "path", "words"),
+    [
+        (ALONE + S + FREE, "f.properties.floating_network", "the network n is not external"),
+        (EXTERNAL + S + FREE, "", ""),
+        (EXTERNAL + FREE, "f.properties.floating_network", "has no subnet"),
+        (PROVIDED.format("false") + S + FREE, "f.properties.floating_network", "is not external"),
+        (PROVIDED.format("true") + S + FREE, "", ""),
+        (PROVIDED.format(UNKNOWN) + S + FREE, "", ""),
+        (ALONE + S + GATE, "r.properties.external_gateway_info.network", "is not external"),
+        (EXTERNAL + S + GATE, "", ""),
+        # The policy makes the network external.
+        (ALONE + S + FREE + RBAC, "", ""),
+        (ALONE + ON_NET, "v.properties.networks.0.network", "add an OS::Neutron::Subnet"),
+        (ALONE + S + ON_NET, "", ""),
+        (ALONE + ON_NET.replace("n}}", "n}, port_extra_properties: {no_fixed_ips: true}}"), "", ""),
+        (ALONE + TAKEN, "p.properties.fixed_ips", "add an OS::Neutron::Subnet"),
+        (ALONE + S + TAKEN, "", ""),
+        (ALONE + PORT.format("p", "no_fixed_ips: true"), "", ""),
+        (ALONE + PORT.format("p", "admin_state_up: true"), "", ""),
+        # A nested stack may give the network a subnet, also by what leads to the network.
+        (ALONE + ON_NET + "c: {type: c.yaml, properties: {x: {get_resource: n}}}", "", ""),
+        (
+            ALONE
+            + ON_NET
+            + "q: {type: OS::Neutron::Port, properties: {network: {get_resource: n}}}\n"
+            + "c: {type: c.yaml, properties: {x: {get_attr: [q, network_id]}}}",
+            "",
+            "",
+        ),
+        ("n: {type: OS::Neutron::Net, properties: {name: n}}\n" + ON_NET + "c: {type: c.yaml}", "", ""),
+        (
+            ALONE + ON_NET + "s: {type: OS::Neutron::Subnet, properties: {cidr: 10.0.0.0/24, network: "
+            "{get_attr: [n, show, id]}}}",
+            "",
+            "",
+        ),
+    ],
+)
+def test_a_new_network_has_what_its_users_need(resources: str, path: str, words: str) -> None:
+    child = {
+        "heat_template_version": "2018-08-31",
+        "parameters": {"x": {"type": "string", "default": ""}},
+        "resources": {"v": {"type": "OS::Heat::Value", "properties": {"value": "v"}}},
+    }
+    where = [f"resources.{path}"] if path else []
+    used = OUTSIDE if UNKNOWN in resources else ""
+    errors = refusals(used + resources, purpose=CREATED, files={"c.yaml": yaml.safe_dump(child)})
+    assert list(errors) == where
+    assert words in "".join(errors.values())
+    # A network that exists may have got it from somebody else.
+    assert refusals(used + resources, files={"c.yaml": yaml.safe_dump(child)}) == {}

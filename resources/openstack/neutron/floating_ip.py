@@ -12,6 +12,7 @@ from ..declared import REMOTE
 from ..names import resolve
 from ..service import RemoteNotFound
 from .base import NeutronType
+from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
 from .schema import HIDDEN, NETWORK, SHOWN, SUBNET
 
@@ -43,7 +44,7 @@ class FloatingIP(NeutronType):
         ImpliedDependency("floating_network|floating_network_id", "OS::Neutron::Subnet", NETWORK),
         *INTERFACES,
     )
-    stack_rules = NETWORK_RULES
+    stack_rules = (*NETWORK_RULES, *LACKING_RULES)
     references = {
         "floating_network": NamedRemote("neutron.network"),
         "floating_subnet": NamedRemote("neutron.subnet", "subnet_id"),

@@ -21,6 +21,7 @@ from ..marks import mark_of
 from ..names import resolve
 from ..service import Conflict, RemoteNotFound, in_use, objects_of
 from .base import BUILT, NeutronType
+from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
 from .released_addresses import ReleasedAddresses
 from .schema import EXTRA_PROPERTIES, HIDDEN, NAME, NETWORK, SHOWN, TAGS
@@ -44,7 +45,7 @@ class Port(NeutronType):
     item = "port"
     status = BUILT
     implied_dependencies = (ImpliedDependency(NETWORK, "OS::Neutron::Subnet", NETWORK),)
-    stack_rules = NETWORK_RULES
+    stack_rules = (*NETWORK_RULES, *LACKING_RULES)
     references = {
         "network": NamedRemote("neutron.network"),
         "security_groups": NamedRemote("neutron.security_group", "security_groups"),

@@ -10,6 +10,7 @@ from ...contract import Attribute, ImpliedDependency, Property, PropertyError, R
 from ..attached import AttachedType, Link
 from ..names import resolve
 from .base import BUILT, NeutronType
+from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
 from .schema import HIDDEN, NAME, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS
 
@@ -56,7 +57,7 @@ class Router(NeutronType):
     implied_dependencies = (
         ImpliedDependency("external_gateway_info.network|network_id", "OS::Neutron::Subnet", NETWORK),
     )
-    stack_rules = NETWORK_RULES
+    stack_rules = (*NETWORK_RULES, *LACKING_RULES)
     apart = ("tags", "value_specs", "external_gateway_info", "l3_agent_ids", "l3_agent_id")
     properties_schema = {
         "name": NAME,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ....shapes import JsonMap
 from ...contract import PropertyError, rule_of_each
+from ..neutron.lacking_rules import LACKING_RULES
 from ..neutron.network_rules import NETWORK_RULES, SERVER
 from .body import encoded, metadata_field
 from .user_data import RAW, least_user_data
@@ -51,4 +52,4 @@ def _user_data_errors(properties: JsonMap) -> Iterator[PropertyError]:
         yield PropertyError(f"user_data has {limit}: {hint}", ("user_data",))
 
 
-SERVER_RULES = (rule_of_each(SERVER, server_errors), *NETWORK_RULES)
+SERVER_RULES = (rule_of_each(SERVER, server_errors), *NETWORK_RULES, *LACKING_RULES)
