@@ -271,7 +271,11 @@ def serving(folder: pathlib.Path, config: pathlib.Path) -> Iterator[Service]:
         ),
         ("environment.d/a.yaml", "resource_registry: {", "not valid"),
         ("environment.d/a.yaml", "registry: {}", '"registry" is not a section'),
-        ("environment.d/a.yaml", "parameters: {a: b}", "may only have resource_registry and parameter_defaults"),
+        (
+            "environment.d/a.yaml",
+            "parameters: {a: b}",
+            "may only have resource_registry and parameter_defaults",
+        ),
         ("environment.d/a.yaml", "resource_registry: {resources: {a: {timeout: 3}}}", "single resources"),
         ("environment.d/a.yaml", "resource_registry: {A: none.yaml}", "there is no template none.yaml"),
         ("environment.d/a.yaml", "resource_registry: {A: 'file:///no/such.yaml'}", "/no/such.yaml"),
