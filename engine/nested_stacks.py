@@ -30,9 +30,9 @@ from .errors import ActionInProgress, NotUpdatable
 from .goals import check_immutable_parameters
 from .parent_resource import ParentResource, child_id, child_snapshot_id
 from .planning.plan import TraversalScope
-from .planning.requests import AdoptedResource
+from .planning.requests import AdoptedResource, CreateRequest, Goal, Nesting
 from .snapshots import SnapshotRequest, start_snapshot, start_snapshot_deletion
-from .stacks import NewStack, create_stack
+from .stacks import create_stack
 
 
 def refuse_address(url: str) -> str:
@@ -166,24 +166,27 @@ class NestedStacks:
                 kind="StackValidationFailed",
             )
         identity = Identity(nest.child_name, stack_id, parent.project_id)
-        compiled = self._compile(parent, nest, goal, identity, self._files(parent))
+        child_goal = self._goal(parent, nest, goal, self._files(parent))
         entries = (adopted or {}).items()
-        new = NewStack(
-            id=stack_id,
-            name=nest.child_name,
+        request = CreateRequest(
             project_id=parent.project_id,
-            username=parent.owner,
-            deadline=lambda now: self.deadline(parent, now, goal),
+            name=nest.child_name,
+            goal=child_goal,
+            owner=parent.owner,
             abort_on_breakpoint=parent.abort_on_breakpoint,
-            breakpoints_hold=family.breakpoints_hold,
-            is_limited=not family.is_rolled_back,
             adopted=None if adopted is None else {n: AdoptedResource.of(entry or {}) for n, entry in entries},
-            parent=parent,
-            parent_resource_id=nest.resource_id,
+            is_limited=not family.is_rolled_back,
+            nesting=Nesting(
+                parent,
+                nest.resource_id,
+                lambda now: self.deadline(parent, now, goal),
+                breakpoints_hold=family.breakpoints_hold,
+            ),
         )
+        compiled = self._compile(parent, child_goal, identity)
         try:
             with refusal_is_permanent():
-                create_stack(self._context, new, compiled, nest.guard)
+                create_stack(self._context, request, compiled, nest.guard)
         except NameTaken as error:  # By itself: an attempt beside this one was faster.
             if self.find(nest.stack_id, nest.resource_id) is None:
                 raise ChildGone from error
@@ -207,7 +210,7 @@ class NestedStacks:
         child = family.child
         identity = Identity(child.name, child.id, child.project_id)
         files = self._files_of_update(parent, child, goal)
-        compiled = self._compile(parent, nest, goal, identity, files)
+        compiled = self._compile(parent, self._goal(parent, nest, goal, files), identity)
         if not goal.generated:
             try:
                 check_immutable_parameters(self._context, child, compiled)
@@ -374,26 +377,16 @@ class NestedStacks:
         old = {name for name in types - files.keys() if is_template_name(name)}
         return {**self._files(child), **files} if old else files
 
-    def _compile(
-        self,
-        parent: Stack,
-        nest: ParentResource,
-        goal: ChildGoal,
-        identity: Identity,
-        files: Mapping[str, str],
-    ) -> Compiled:
+    def _goal(self, parent: Stack, nest: ParentResource, goal: ChildGoal, files: Mapping[str, str]) -> Goal:
         sealer = self._context.sealer_of(parent)
-        child_goal = goal_of_child(
-            goal,
-            (nest.resource_name, nest.resource_type),
-            nest.facade,
-            environment=opened_environment(
-                self._context, self.content(parent.environment_id), files, sealer.open
-            ),
-            files=files,
-        )
+        stored = self.content(parent.environment_id)
+        environment = opened_environment(self._context, stored, files, sealer.open)
+        resource = nest.resource_name, nest.resource_type
+        return goal_of_child(goal, resource, nest.facade, environment=environment, files=files)
+
+    def _compile(self, parent: Stack, goal: Goal, identity: Identity) -> Compiled:
         try:
-            return self._context.compiler.compile(child_goal, identity, sealer, tree=False)
+            return self._context.compiler.compile(goal, identity, self._context.sealer_of(parent), tree=False)
         except TemplateError as error:
             raise PermanentError(str(error), kind="StackValidationFailed") from error
 

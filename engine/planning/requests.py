@@ -5,6 +5,8 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...db.ids import ResourceId
+from ...db.rows import Stack
 from ...resources.contract.cloud import Trustor
 from ...resources.heat_types import unavailable
 from ...shapes import JsonMap
@@ -228,14 +230,32 @@ class AdoptedResource:
 
 
 @dataclass(frozen=True)
+class Nesting:
+    """The place of a nested stack, and what it has from the stack around it.
+
+    :ivar parent: the stack around it.
+    :ivar resource_id: the resource of that stack to which it belongs.
+    :ivar deadline: function from the present moment to the moment at which the creation has timed out; both
+        in seconds since the epoch.
+    :ivar breakpoints_hold: whether breakpoints stop the creation.
+    """
+
+    parent: Stack
+    resource_id: ResourceId
+    deadline: Callable[[float], float]
+    breakpoints_hold: bool = True
+
+
+@dataclass(frozen=True)
 class CreateRequest:
-    """A stack to be created or adopted.
+    """A stack to be created or adopted, by a user or as the nested stack of a resource.
 
     :ivar timeout_mins: minutes that the creation may take; None: the service's default.
     :ivar adopted: resources to take over, by name; None: all of them are created.
     :ivar abort_on_breakpoint: reaching a breakpoint ends the stack's action.
     :ivar trustor: the user who requests it, as Keystone knows them.
-    :ivar is_limited: the quotas of the project apply.
+    :ivar is_limited: the quotas of the project apply, and for a nested stack the limit of its tree.
+    :ivar nesting: the stack and the resource around it; None: it is a top-level stack.
     """
 
     project_id: str
@@ -249,11 +269,7 @@ class CreateRequest:
     adopted: Mapping[str, AdoptedResource] | None = None
     trustor: Trustor | None = None
     is_limited: bool = True
-
-    @property
-    def action(self) -> str:
-        """Return the action that the stack begins with."""
-        return "CREATE" if self.adopted is None else "ADOPT"
+    nesting: Nesting | None = None
 
 
 @dataclass(frozen=True)
