@@ -5,13 +5,15 @@ the names; the ids that it has found are stored in the resource's data.  So what
 also where the thing is renamed later.
 """
 
+import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..resources.contract.context import StepContext
 from ..resources.contract.errors import PermanentError
-from ..resources.contract.properties import SameThing, named_things
-from ..resources.contract.schema import Property
+from ..resources.contract.plugin import ResourceType
+from ..resources.contract.properties import SameThing, named_things, names_things
+from ..resources.contract.schema import ANY_NAME, Property
 from ..resources.openstack.names import KINDS, NameNotFound, NameNotUnique, is_id, lately_found, resolve
 from ..shapes import JsonMap
 
@@ -33,6 +35,18 @@ def stored_ids(data: JsonMap) -> Ids:
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, list) and len(entry) == 3 and all(isinstance(part, str) for part in entry)
     }
+
+
+def uses_names(plugin: ResourceType, properties: JsonMap) -> bool:
+    """Return whether a property has a value that may name a thing in the cloud."""
+    naming = _naming(plugin)
+    return ANY_NAME in naming or any(properties.get(name) for name in naming)
+
+
+@functools.cache
+def _naming(plugin: ResourceType) -> Sequence[str]:
+    """Return the properties of a type that name things in the cloud, themselves or by what is in them."""
+    return [name for name, prop in plugin.properties_schema.items() if names_things(prop)]
 
 
 def with_ids(

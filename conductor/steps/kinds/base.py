@@ -3,13 +3,13 @@
 import contextlib
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from ....db.errors import Unavailable
 from ....db.states import DELETING, TaskKind
 from ....db.work.claim import Claim
-from ....engine.named_things import IDS, check_found, with_ids
+from ....engine.named_things import IDS, check_found, uses_names, with_ids
 from ....engine.planning.plan import TaskDefinition
 from ....resources.contract.context import StepContext
 from ....resources.contract.errors import (
@@ -20,8 +20,6 @@ from ....resources.contract.errors import (
     UnknownType,
 )
 from ....resources.contract.plugin import ADOPTED_ID, ResourceType
-from ....resources.contract.properties import names_things
-from ....resources.contract.schema import ANY_NAME
 from ....resources.contract.steps import Park, Poll, Step
 from ....resources.contract.views import ResourceView
 from ....resources.imported import IMPORTED
@@ -168,7 +166,7 @@ class TaskStep:
         """Make the result of the step that the type has returned."""
         if self._was_read and step.data is None:
             step = replace(step, data=self.target.data)
-        has_names = self.uses_names() or IDS in self.target.data
+        has_names = uses_names(self.plugin, self.target.properties) or IDS in self.target.data
         if self.progress is None and self.claim.task.kind in GIVEN and has_names:
             # The step that has begun the action has asked for these ids: nobody is asked again.
             data = step.data if step.data is not None else self.target.data
@@ -178,11 +176,6 @@ class TaskStep:
             step = replace(step, data={IDS: self.target.data[IDS], **step.data})
         self.take(step)
         return self.store(step, {**self.stored, **kept_data(self.plugin, step, self.target, self.secrets)})
-
-    def uses_names(self) -> bool:
-        """Return whether a property has a value that may name a thing in the cloud."""
-        naming = _naming(self.plugin)
-        return ANY_NAME in naming or any(self.target.properties.get(name) for name in naming)
 
     def take(self, step: Step) -> None:
         """Put the data that the type has returned into the view."""
@@ -242,15 +235,9 @@ class CreateStep(TaskStep):
 
     def start(self) -> Step:
         """Start the creation, once all that the properties name is there."""
-        if self.target.physical_id is None and self.uses_names():
+        if self.target.physical_id is None and uses_names(self.plugin, self.target.properties):
             check_found(self.context, self.plugin.properties_schema, self.target.properties)
         return super().start()
-
-
-@functools.cache
-def _naming(plugin: ResourceType) -> Sequence[str]:
-    """Return the properties of a type that name things in the cloud, themselves or by what is in them."""
-    return [name for name, prop in plugin.properties_schema.items() if names_things(prop)]
 
 
 class AdoptStep(TaskStep):
