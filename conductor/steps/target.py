@@ -1,50 +1,38 @@
-"""Builds the view that a resource's type gets, and the columns of the values that the type returns."""
+"""Builds the view that a resource's type gets, and the columns of the values that the task gives it."""
 
 import contextlib
-import json
 import logging
 from dataclasses import replace
 
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
 from ...engine.planning.plan import TaskDefinition, task_key
-from ...resources.contract.context import StepContext
 from ...resources.contract.errors import PermanentError, PropertyError
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.properties import (
-    changed,
     meanings,
     resolve_properties,
-    resolve_reported,
     resolve_stored,
 )
-from ...resources.contract.steps import Park, Poll, Step
 from ...resources.contract.views import ResourceView, StackFacts
-from ...resources.guests import COLLECT_CONFIG, collect_config
 from ...sealing.sealer import SealError
 from ...sealing.stored import StoredLookup, metadata_in_clear
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
-from ...template.drift import DriftPolicy
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, members, partial, references
 from .computing import Computing
 from .secrets import ClaimLookup, SealedLookup, Secrets
 from .stored_values import (
-    changed_properties,
-    data_column,
     is_sensitive,
     keeps_signals,
     metadata_column,
     metadata_refreshed,
     note_properties,
     note_secrets,
-    value_columns,
 )
 
 LOG = logging.getLogger(__name__)
-MOST_STORED = 2 * 1024 * 1024
-"""Bytes of an attribute's value as JSON.  It is stored, read by each step that refers to it, and shown."""
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
 """Kinds of tasks that give a resource new properties; all others work with the ones it has."""
 
@@ -124,25 +112,6 @@ def _gives_properties(claim: Claim) -> bool:
     if claim.task.kind not in GIVEN or not is_same_type(claim):
         return False
     return not (claim.begun and claim.task.inherited)
-
-
-def live_changes(
-    claim: Claim, plugin: ResourceType, target: ResourceView, context: StepContext, secrets: Secrets
-) -> dict[str, Json]:
-    """Return columns for properties that are not any more as they were given: an update sees the difference.
-
-    :raises PermanentError: the remote resource is gone.
-    """
-    live = plugin.live_properties(target, context)
-    schema = plugin.properties_schema
-    check_storable("properties", dict(live))
-    # Properties that others manage stay as these have set them.
-    ignored = DriftPolicy.of(TaskDefinition.from_json(claim.resource.definition).drift).ignore
-    resolved = resolve_reported(schema, live, target.properties, ignored)
-    differing = {name: live[name] for name in changed(schema, target.properties, resolved) & resolved.keys()}
-    if not differing or claim.resource.properties is None:
-        return {}
-    return {"properties": changed_properties(plugin, claim.resource.properties, differing, secrets)}
 
 
 def is_same_type(claim: Claim) -> bool:
@@ -294,64 +263,3 @@ def _key(claim: Claim) -> str:
     if claim.task.kind in (TaskKind.CREATE, TaskKind.DELETE_SNAPSHOT) and claim.resource.key:
         return claim.resource.key
     return task_key(claim.task.id)
-
-
-class TooLarge(PermanentError):
-    """The value of an attribute is too large to be stored."""
-
-    def __init__(self, name: str, size: int) -> None:
-        text = f"the attribute {name} has {size} bytes as JSON; the limit of a stored attribute is"
-        super().__init__(f"{text} {MOST_STORED}")
-
-
-def check_storable(subject: str, value: Json) -> int:
-    """Check that a value can be stored, for a plugin's bug would break the transaction otherwise.
-
-    :return: its bytes as JSON.
-    :raises PermanentError: the value is no JSON.
-    """
-    try:
-        return len(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise PermanentError(
-            f"the resource type returned {subject} that cannot be stored: {error}"
-        ) from error
-
-
-def kept_data(plugin: ResourceType, step: Step, target: ResourceView, secrets: Secrets) -> dict[str, Json]:
-    """Return the columns for the physical id and the data that a step has returned."""
-    changes: dict[str, Json] = {"physical_id": target.physical_id}
-    check_storable("a physical id", target.physical_id)
-    if isinstance(step, Poll | Park):
-        check_storable("progress", step.progress)
-    if step.data is not None:
-        check_storable("data", dict(step.data))
-        changes["data"] = data_column(plugin, step.data, secrets)
-    return changes
-
-
-def kept_values(
-    plugin: ResourceType, target: ResourceView, context: StepContext, secrets: Secrets
-) -> dict[str, Json]:
-    """Return the columns for values that others may refer to, with their secrets sealed.
-
-    :raises TooLarge: one of them is too large: the template, or a service, decides how large they are.
-    """
-    values = dict(plugin.attribute_values(target))
-    if COLLECT_CONFIG in plugin.attributes_schema:
-        values.update(guest_attributes(plugin, target, context))
-    if check_storable("attributes", values) > MOST_STORED:
-        for name, value in values.items():
-            if (size := check_storable(name, value)) > MOST_STORED:
-                raise TooLarge(name, size)
-    reference = plugin.reference_id(target)
-    check_storable("a reference", reference)
-    return value_columns(plugin, values, reference, secrets)
-
-
-def guest_attributes(plugin: ResourceType, target: ResourceView, context: StepContext) -> dict[str, Json]:
-    """Return the attribute of a server that says how its guest reads the metadata, with the keys."""
-    transport = plugin.guest_transport(target)
-    if transport is None:
-        return {}
-    return {COLLECT_CONFIG: collect_config(transport, context.guest_access(), plugin.guest_collectors)}

@@ -3,7 +3,7 @@
 import pytest
 from harness.fake_context import FakeContext, target_of
 from stoker.cli.config.options import GROUPS
-from stoker.conductor.steps.target import guest_attributes
+from stoker.conductor.steps.returned import guest_attributes
 from stoker.resources.contract.guests import GuestAccess, Presigned, StackUser
 from stoker.resources.guests import (
     POLL_SERVER_CFN,

@@ -6,7 +6,7 @@ from ....resources.contract.signals import Scaling
 from ....resources.contract.steps import Done, Step
 from ....resources.update_decision import checkable
 from ..results import StepResult
-from ..target import kept_data, kept_values, live_changes
+from ..returned import kept_data, kept_values, live_changes
 from .base import TaskStep
 
 

@@ -28,8 +28,9 @@ from ....shapes import Json, JsonMap
 from ....template.residual import evaluate, holds_secret, partial
 from ..outcomes import Outcomes
 from ..results import StepResult
+from ..returned import TooLarge, kept_data, kept_values
 from ..secrets import ClaimLookup, SealedLookup
-from ..target import GIVEN, TooLarge, kept_data, kept_values, make_target
+from ..target import GIVEN, make_target
 
 LOG = logging.getLogger(__name__)
 

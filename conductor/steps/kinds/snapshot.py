@@ -6,7 +6,7 @@ from ....db.states import Status
 from ....resources.contract.steps import Done, Step
 from ....shapes import Json
 from ..results import StepResult
-from ..target import kept_data
+from ..returned import kept_data
 from .base import TaskStep
 
 COPIED = ("type", "plugin", "physical_id", "properties", "metadata")

@@ -22,7 +22,8 @@ from ....resources.update_decision import (
 from ....shapes import Json, JsonMap
 from ..outcomes import Restricted
 from ..results import StepResult
-from ..target import is_same_type, kept_values
+from ..returned import kept_values
+from ..target import is_same_type
 from .base import TaskStep
 
 REPAIR = "repair"
