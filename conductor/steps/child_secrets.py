@@ -13,12 +13,12 @@ from ...resources.contract.errors import PermanentError
 from ...resources.nested.base import output_error
 from ...resources.nested.members import output_name
 from ...resources.nested.parameterize import parameterize
+from ...sealing.secrets import Secrets
 from ...sealing.stored import SealedRowLookup, StoredLookup
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import ARGS, FN, evaluate, is_node, members, node, nodes, partial
-from .secrets import Secrets
 
 
 class _Opening:

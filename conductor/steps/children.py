@@ -19,12 +19,13 @@ from ...resources.contract.children import (
     in_order,
 )
 from ...resources.contract.views import physical_name
+from ...sealing.secrets import Secrets
 from ...shapes import JsonMap
 from ...template.residual import partial
 from .child_secrets import failing_outputs, goal_with_secrets, open_inner_values, open_outputs
 from .claimed_writes import StepDatabase
+from .inputs import SealedLookup
 from .nested import NestedStackOperations
-from .secrets import SealedLookup, Secrets
 from .target import kept_properties
 
 

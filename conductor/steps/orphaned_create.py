@@ -9,7 +9,7 @@ from ...engine.planning.plan import TaskDefinition
 from ...resources.contract.errors import PermanentError
 from ...template.errors import TemplateError
 from ...template.residual import partial
-from .secrets import SealedLookup
+from .inputs import SealedLookup
 
 
 def orphaned_create(claim: Claim) -> OrphanedCreate | None:

@@ -22,10 +22,10 @@ from ...resources.contract.errors import (
 )
 from ...resources.contract.steps import Park, Poll
 from ...resources.nested.base import ChildFailed
+from ...sealing.secrets import Secrets
 from ...shapes import Json, JsonMap
 from .computing import Computing
 from .results import StepResult
-from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)
 RETRY_FIRST = 1.0

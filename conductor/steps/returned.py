@@ -11,9 +11,9 @@ from ...resources.contract.properties import changed, resolve_reported
 from ...resources.contract.steps import Park, Poll, Step
 from ...resources.contract.views import ResourceView
 from ...resources.guests import COLLECT_CONFIG, collect_config
+from ...sealing.secrets import Secrets
 from ...shapes import Json
 from ...template.drift import DriftPolicy
-from .secrets import Secrets
 from .stored_values import changed_properties, data_column, value_columns
 
 MOST_STORED = 2 * 1024 * 1024

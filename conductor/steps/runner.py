@@ -20,6 +20,7 @@ from ...resources.contract.errors import (
 )
 from ...resources.registry import ResourceRegistry
 from ...sealing.sealer import SealError
+from ...sealing.secrets import Secrets
 from ...shapes import Json
 from ...template.errors import TemplateError
 from ...template.sandbox.errors import HelperUnavailable
@@ -31,7 +32,6 @@ from .kinds.table import KINDS
 from .orphaned_create import orphaned_create
 from .outcomes import Outcomes, Restricted
 from .results import StepResult, Steps
-from .secrets import Secrets
 from .signalled_values import ENDED_BY_SIGNALS, SignalledValues
 
 LOG = logging.getLogger(__name__)

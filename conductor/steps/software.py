@@ -19,11 +19,11 @@ from ...engine.quotas import SoftwareLimits as SoftwareLimits
 from ...resources.contract.errors import PermanentError
 from ...resources.contract.software import ConfigSpec, DeploymentSpec, DeploymentState, Software
 from ...sealing.sealer import BoundSealer, SealError
+from ...sealing.secrets import Secrets
 from ...sealing.software import config_body, opened, stored
 from ...shapes import Json
 from ...template.errors import LimitExceeded
 from .claimed_writes import StepDatabase
-from .secrets import Secrets
 
 LOG = logging.getLogger(__name__)
 WAITS = ("IN_PROGRESS", "Deploy data available")

@@ -16,13 +16,14 @@ from ...resources.contract.properties import (
 )
 from ...resources.contract.views import ResourceView, StackFacts
 from ...sealing.sealer import SealError
+from ...sealing.secrets import Secrets
 from ...sealing.stored import StoredLookup, metadata_in_clear
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, members, partial, references
 from .computing import Computing
-from .secrets import ClaimLookup, SealedLookup, Secrets
+from .inputs import ClaimLookup, SealedLookup
 from .stored_values import (
     is_sensitive,
     keeps_signals,

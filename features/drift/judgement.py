@@ -3,12 +3,12 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ...conductor.steps.secrets import Secrets
 from ...engine.planning.property_changes import GivenProperties, property_changes
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.properties import immutable_changed, replacement_needed, resolve_reported
 from ...resources.contract.views import ResourceView
 from ...sealing.redaction import MASK
+from ...sealing.secrets import Secrets
 from ...shapes import Json, JsonMap
 from ...template.drift import DriftPolicy
 from ...template.residual import holds_secret, is_node, members, sealed

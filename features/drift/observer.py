@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...conductor.steps.secrets import Secrets
 from ...db.ids import ResourceId, StackId
 from ...engine.planning.plan import TaskDefinition
 from ...observe.logs import about
@@ -15,6 +14,7 @@ from ...resources.contract.plugin import ResourceType
 from ...resources.contract.properties import resolve_stored
 from ...resources.contract.views import ResourceView, StackFacts
 from ...sealing.sealer import SealError
+from ...sealing.secrets import Secrets
 from ...sealing.stored import StoredLookup
 from ...template.drift import DriftPolicy
 from ...template.residual import evaluate

@@ -26,10 +26,10 @@ from ....resources.imported import IMPORTED
 from ....resources.registry import ResourceRegistry
 from ....shapes import Json, JsonMap
 from ....template.residual import evaluate, holds_secret, partial
+from ..inputs import ClaimLookup, SealedLookup
 from ..outcomes import Outcomes
 from ..results import StepResult
 from ..returned import TooLarge, kept_data, kept_values
-from ..secrets import ClaimLookup, SealedLookup
 from ..target import GIVEN, make_target
 
 LOG = logging.getLogger(__name__)

@@ -8,7 +8,6 @@ it says something else than the group's.
 import json
 
 from ....conductor.steps.child_secrets import goal_with_secrets
-from ....conductor.steps.secrets import Secrets
 from ....engine.children import goal_of_child, opened_environment
 from ....engine.context import Compiled, EngineContext
 from ....engine.planning.requests import MOVED, Goal
@@ -16,6 +15,7 @@ from ....resources.contract.children import ChildGoal
 from ....resources.contract.context import StepContext
 from ....resources.contract.errors import StepError, UnknownType
 from ....sealing.sealer import BoundSealer
+from ....sealing.secrets import Secrets
 from ....sealing.stored import SealedRowLookup
 from ....template.compile import Identity
 from ....template.errors import TemplateError

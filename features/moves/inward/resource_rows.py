@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ....conductor.steps.secrets import Secrets
 from ....conductor.steps.stored_values import data_column, note_properties, property_column, value_columns
 from ....db.ids import ResourceId, StackId
 from ....db.rows import Resource
@@ -17,6 +16,7 @@ from ....resources.contract.plugin import ResourceType
 from ....resources.contract.properties import resolve_properties, resolve_stored
 from ....resources.contract.views import ResourceView, StackFacts
 from ....resources.openstack.nova.launch_schema import LAUNCH_CONFIGURATION
+from ....sealing.secrets import Secrets
 from ....sealing.stored import RowLookup, SealedRowLookup, in_clear
 from ....shapes import Json, JsonMap
 from ....template.errors import TemplateError

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ....conductor.steps.secrets import Secrets
 from ....db.ids import ResourceId
 from ....db.rows import Resource, Stack
 from ....engine.context import Compiled, EngineContext
@@ -11,6 +10,7 @@ from ....resources.contract.errors import UnknownType
 from ....resources.contract.plugin import ResourceType
 from ....resources.contract.views import ResourceView, StackFacts
 from ....resources.nested.base import NestedType
+from ....sealing.secrets import Secrets
 from ....shapes import JsonMap
 from ....template.language import CompiledTemplate, ResourceDefinition
 from ..heat.rows import STACK_TYPE, HeatResource, HeatStack, Refused

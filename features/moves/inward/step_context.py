@@ -7,7 +7,6 @@ import typing
 from collections.abc import Mapping, Sequence
 
 from ....conductor.steps.child_secrets import failing_outputs, open_inner_values, open_outputs
-from ....conductor.steps.secrets import Secrets
 from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.children import inputs_of_child
@@ -16,6 +15,7 @@ from ....resources.contract.children import ChildInputs, ChildState, GroupMember
 from ....resources.contract.context import StepContext
 from ....resources.contract.errors import PermanentError
 from ....resources.contract.views import ReferencedResource, Sibling
+from ....sealing.secrets import Secrets
 from ....shapes import JsonMap
 from .built import BuiltStack
 

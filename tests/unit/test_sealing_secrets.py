@@ -5,10 +5,10 @@ import typing
 import pytest
 from services.db.rows import a_resource
 from stoker.conductor.steps.child_secrets import open_outputs
-from stoker.conductor.steps.secrets import Secrets
 from stoker.db.ids import StackId
 from stoker.sealing.redaction import MASK
 from stoker.sealing.sealer import Sealer
+from stoker.sealing.secrets import Secrets
 from stoker.sealing.stored import StoredLookup, as_residual, masked
 from stoker.template.residual import evaluate, node, partial, quote, token_of
 
