@@ -4,6 +4,7 @@ import json
 
 from ...db.work.claim import Claim
 from ...engine.planning.plan import TaskDefinition
+from ...engine.stored_resource import changed_properties, data_column, value_columns
 from ...resources.contract.context import StepContext
 from ...resources.contract.errors import PermanentError
 from ...resources.contract.plugin import ResourceType
@@ -14,7 +15,6 @@ from ...resources.guests import COLLECT_CONFIG, collect_config
 from ...sealing.secrets import Secrets
 from ...shapes import Json
 from ...template.drift import DriftPolicy
-from .stored_values import changed_properties, data_column, value_columns
 
 MOST_STORED = 2 * 1024 * 1024
 """Bytes of an attribute's value as JSON.  It is stored, read by each step that refers to it, and shown."""

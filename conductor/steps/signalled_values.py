@@ -14,6 +14,7 @@ from ...db import resources
 from ...db.rows import Resource
 from ...db.states import ACTING, SIGNALLED, Status, TaskKind, TaskState
 from ...engine.planning.plan import TaskDefinition
+from ...engine.stored_resource import keeps_signals, metadata_refreshed
 from ...resources.contract.errors import RetryableError
 from ...resources.registry import ResourceRegistry
 from ...sealing.stored import SealedRowLookup
@@ -23,7 +24,6 @@ from ...template.errors import TemplateError
 from ...template.residual import references
 from .claimed_writes import StepDatabase
 from .results import StepResult
-from .stored_values import keeps_signals, metadata_refreshed
 
 LOG = logging.getLogger(__name__)
 ENDED_BY_SIGNALS = SIGNALLED | ACTING

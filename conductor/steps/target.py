@@ -7,6 +7,14 @@ from dataclasses import replace
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
 from ...engine.planning.plan import TaskDefinition, task_key
+from ...engine.stored_resource import (
+    is_sensitive,
+    keeps_signals,
+    metadata_column,
+    metadata_refreshed,
+    note_properties,
+    note_secrets,
+)
 from ...resources.contract.errors import PermanentError, PropertyError
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.properties import (
@@ -24,14 +32,6 @@ from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, members, partial, references
 from .computing import Computing
 from .inputs import ClaimLookup, SealedLookup
-from .stored_values import (
-    is_sensitive,
-    keeps_signals,
-    metadata_column,
-    metadata_refreshed,
-    note_properties,
-    note_secrets,
-)
 
 LOG = logging.getLogger(__name__)
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)

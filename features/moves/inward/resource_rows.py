@@ -6,11 +6,11 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ....conductor.steps.stored_values import data_column, note_properties, property_column, value_columns
 from ....db.ids import ResourceId, StackId
 from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.planning.plan import TaskDefinition
+from ....engine.stored_resource import data_column, note_properties, property_column, value_columns
 from ....resources.contract.errors import PropertyError
 from ....resources.contract.plugin import ResourceType
 from ....resources.contract.properties import resolve_properties, resolve_stored

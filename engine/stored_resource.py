@@ -6,11 +6,11 @@ references through it.  So a value that one of them seals is never stored in cle
 
 from collections.abc import Mapping
 
-from ...resources.contract.plugin import ResourceType
-from ...sealing.secrets import Secrets
-from ...shapes import Json, JsonMap
-from ...template.budget import Budget
-from ...template.residual import Lookup, holds_secret, is_node, mapping, members, partial, quote
+from ..resources.contract.plugin import ResourceType
+from ..sealing.secrets import Secrets
+from ..shapes import Json, JsonMap
+from ..template.budget import Budget
+from ..template.residual import Lookup, holds_secret, is_node, mapping, members, partial, quote
 
 
 def note_properties(stored: Json, values: JsonMap, secrets: Secrets) -> None:

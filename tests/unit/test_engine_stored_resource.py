@@ -7,8 +7,8 @@ import typing
 import pytest
 import yaml
 from harness.sources import ROOT, source
-from stoker.conductor.steps import stored_values
-from stoker.conductor.steps.stored_values import changed_properties, data_column, value_columns
+from stoker.engine import stored_resource
+from stoker.engine.stored_resource import changed_properties, data_column, value_columns
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.sealing.secrets import Secrets
@@ -38,7 +38,7 @@ def test_an_attribute_of_a_hidden_property_is_sealed_in_whatever_form(
     secrets: Secrets, type_name: str, name: str, property_name: str, convert: typing.Callable[[str], str]
 ) -> None:
     plugin = REGISTRY.get(type_name)
-    stored_values.note_properties({property_name: secrets.seal(SECRET)}, {property_name: SECRET}, secrets)
+    stored_resource.note_properties({property_name: secrets.seal(SECRET)}, {property_name: SECRET}, secrets)
     converted = convert(SECRET)
     columns = value_columns(plugin, {name: converted, "other": "plain"}, "id", secrets)
     columns["data"] = data_column(plugin, {"kept": converted}, secrets)
@@ -51,7 +51,7 @@ def test_an_attribute_of_a_plain_property_stays_readable(
     secrets: Secrets, type_name: str, name: str, property_name: str
 ) -> None:
     plugin = REGISTRY.get(type_name)
-    stored_values.note_properties({property_name: "plain"}, {property_name: "plain"}, secrets)
+    stored_resource.note_properties({property_name: "plain"}, {property_name: "plain"}, secrets)
     if not plugin.attributes_schema[name].sensitive:
         columns = value_columns(plugin, {name: "plain"}, "id", secrets)
         assert columns == {"attributes": {name: "plain"}, "reference_id": "id"}
@@ -61,7 +61,7 @@ def test_an_attribute_of_a_plain_property_stays_readable(
 def test_an_attribute_is_sealed_by_its_declaration_whatever_its_value(
     secrets: Secrets, blank: typing.Any
 ) -> None:
-    stored_values.note_properties({"value": secrets.seal(blank)}, {"value": blank}, secrets)
+    stored_resource.note_properties({"value": secrets.seal(blank)}, {"value": blank}, secrets)
     columns = value_columns(REGISTRY.get("OS::Heat::Value"), {"value": blank}, "id", secrets)
     token = token_of(columns["attributes"]["value"])
     assert token is not None
@@ -71,14 +71,14 @@ def test_an_attribute_is_sealed_by_its_declaration_whatever_its_value(
 def test_what_stands_beside_a_secret_in_a_property_stays_readable_in_the_attribute(secrets: Secrets) -> None:
     stored = {"value": {"secret": secrets.seal(""), "plain": "", "list": [secrets.seal(True), True]}}
     value = {"secret": "", "plain": "", "list": [True, True]}
-    stored_values.note_properties(stored, {"value": value}, secrets)
+    stored_resource.note_properties(stored, {"value": value}, secrets)
     columns = value_columns(REGISTRY.get("OS::Heat::Value"), {"value": value}, "id", secrets)
     assert columns["attributes"] == stored
 
 
 def test_a_hidden_property_stays_sealed_where_the_cloud_shows_another_value(secrets: Secrets) -> None:
     stored = {"value": secrets.seal(SECRET), "type": "string"}
-    stored_values.note_properties(stored, {"value": SECRET, "type": "string"}, secrets)
+    stored_resource.note_properties(stored, {"value": SECRET, "type": "string"}, secrets)
     column = changed_properties(
         REGISTRY.get("OS::Heat::Value"), stored, {"value": "else", "type": "json"}, secrets
     )
@@ -88,9 +88,9 @@ def test_a_hidden_property_stays_sealed_where_the_cloud_shows_another_value(secr
 
 def test_no_other_module_makes_a_column_of_a_resource() -> None:
     """A module with its own rule is how a hidden value comes into the database in clear."""
-    allowed = {"conductor/steps/stored_values.py", "sealing/secrets.py"}
+    allowed = {"engine/stored_resource.py", "sealing/secrets.py"}
     calls = []
-    for folder in ("conductor", "features"):
+    for folder in ("conductor", "engine", "features"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             relative = str(path.relative_to(ROOT))
             if relative not in allowed:
