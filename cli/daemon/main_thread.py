@@ -1,7 +1,21 @@
 """The main thread of a daemon: it starts, serves, and stops in order, also after an error.
 
-A daemon is a service of oslo.service.  One process has the launcher that stays in this process, for the
-others fork (see doc/architecture.md, "The daemons and oslo.service"); several have `workers`.
+A daemon is a service of oslo.service.  One process has the launcher that stays in this process, several
+have `workers`.  The launchers that fork would break a conductor's promises.  Their parent answers SIGTERM
+with exit code 0 although a step has not ended, and restarts without end a worker that cannot start.  It
+sends READY before a worker has started, and replaces the worker on SIGHUP, so that its claims are lost.  It
+is the process that systemd's watchdog ends while another one hangs.
+
+1. `SignalQueue()`, before anything else: SIGTERM in the first instant is a stop, too.
+2. `start()`, on the launcher's thread.  A wrong configuration or an address in use: exit code 1.
+3. `serve()`: 0 after SIGTERM or SIGINT; 75 when too many threads hang; 1 when it fails, or when its output
+   has no reader.
+4. `launcher.stop()`, which calls `stop()`, also after a start that failed half-way: 1 when work in progress
+   did not end in time.
+5. `os._exit` with the first code that is not 0, so threads that hang in a plugin's call delay nothing.
+
+SIGHUP uses neither the launcher's `restart` nor `mutate_config_files`, which would apply the first values
+of a file before it meets the wrong one: a reload checks all of them first.
 """
 
 import contextlib

@@ -4,6 +4,10 @@ The launcher forks the workers, starts one again that ends, and passes SIGTERM o
 that this module adds: messages to systemd at the right moment, the exit code, a reload that keeps the
 processes, an orderly stop on SIGINT, and an end for a worker that hangs.  A worker sends its parent the
 messages that a daemon sends to systemd (sd_notify(3)).
+
+The parent has read the configuration and listens; it has no connection, pool or thread yet.  The workers
+inherit the socket, and the kernel gives a connection to one that waits for it: a worker that hangs delays
+none (with sockets of their own, by SO_REUSEPORT, it would), and none is refused while one is replaced.
 """
 
 import contextlib

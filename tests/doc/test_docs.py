@@ -178,7 +178,7 @@ def test_the_front_page_has_the_numbers_of_the_measurements() -> None:
             assert number.removesuffix(" resources/s") in pages, (name, number)
 
 
-MOST_WORDS = 63_200
+MOST_WORDS = 60_000
 """The most words of all documents; lower it when some are left out."""
 
 
