@@ -44,9 +44,18 @@ def compared(name: str) -> Comparison:
     properties = _flat({key: _comparable(value) for key, value in schema["properties"].items()})
     attributes = {key: value.get("type") for key, value in schema["attributes"].items()}
     heat = HEAT[name]
-    return Comparison(
-        _equal_parts(properties, _flat(heat["properties"])), _equal_parts(attributes, heat["attributes"])
-    )
+    heats = _flat(heat["properties"])
+    for path in properties.keys() & heats.keys():
+        if "constraints" not in heats[path]:
+            _drop_lengths(properties[path])
+    return Comparison(_equal_parts(properties, heats), _equal_parts(attributes, heat["attributes"]))
+
+
+def _drop_lengths(prop: dict[str, Json]) -> None:
+    """Drop the lengths that a service takes: Heat leaves them to it, and creates other things before."""
+    others = [item for item in prop.pop("constraints", []) if item.keys() != {"length"}]
+    if others:
+        prop["constraints"] = others
 
 
 def _equal_parts(ours: Mapping[str, Json], heats: Mapping[str, Json]) -> dict[str, bool]:
