@@ -8,13 +8,8 @@ from sqlalchemy.engine import Connection
 
 from ..db.engine import Database
 from ..db.rows import ListedStack, Stack
-from ..engine.breakpoints import BreakpointOperations
-from ..engine.exports import Exports
-from ..engine.signals import Signals
-from ..engine.snapshots import Snapshots
+from ..engine.context import EngineContext
 from ..engine.software import SoftwareOperations
-from ..engine.stacks import StackOperations
-from ..engine.updates import Updates
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer, Sealer
 from .authenticator import Authenticator
@@ -32,6 +27,7 @@ T = typing.TypeVar("T")
 class Services:
     """Collaborators of the handlers, made in cli/wiring.
 
+    :ivar context: what the use cases take.
     :ivar health_problem: a function that returns why the service cannot do its work; None: it can.
     :ivar metrics: a function that returns the text of ``/metrics``; None: there is no such path.
     :ivar cloud: a function that returns the cloud as the owner of an access sees it; None: it is unknown.
@@ -47,14 +43,9 @@ class Services:
     """
 
     database: Database
-    stacks: StackOperations
-    updates: Updates
-    signals: Signals
-    snapshots: Snapshots
-    exports: Exports
+    context: EngineContext
     guests: GuestPolls
     software: SoftwareOperations
-    breakpoints: BreakpointOperations
     registry: ResourceRegistry
     sealer: Sealer
     auth: Authenticator

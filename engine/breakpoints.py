@@ -19,65 +19,68 @@ from .context import EngineContext, announce
 from .errors import InvalidHook
 
 
-class BreakpointOperations:
-    """Lists and clears breakpoints.  Thread-safe."""
+def clear_breakpoint(context: EngineContext, stack: Stack, resource: str, hook: object) -> None:
+    """Continue one resource, as Heat's signal asks.
 
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
+    :raises NotFound: the stack has no such resource.
+    :raises InvalidHook: the hook is no breakpoint, or the resource is not held there; nothing is changed.
+    """
+    if not isinstance(hook, str):
+        raise InvalidHook(f"unset_hook must be the name of a hook, not {written(hook)}")
 
-    def clear(self, stack: Stack, resource: str, hook: object) -> None:
-        """Continue one resource, as Heat's signal asks.
+    def transaction(conn: Connection) -> Cleared:
+        row = _row(conn, stack, resource)
+        if hook not in HOOKS:
+            raise InvalidHook(f'Invalid hook type "{hook}" for {_heat_name(row, stack)}')
+        held = held_itself(conn, stack.id)
+        ids = [item.id for item in held if (item.resource_name, item.hook) == (resource, hook)]
+        done = _clear(context, conn, ids, None) if ids else None
+        if done is None:
+            raise InvalidHook(f'The "{hook}" hook is not defined on {_heat_name(row, stack)}')
+        return done
 
-        :raises NotFound: the stack has no such resource.
-        :raises InvalidHook: the hook is no breakpoint, or the resource is not held there; nothing is changed.
-        """
-        if not isinstance(hook, str):
-            raise InvalidHook(f"unset_hook must be the name of a hook, not {written(hook)}")
+    announce(context.hints, context.database.write(transaction).ready)
 
-        def transaction(conn: Connection) -> Cleared:
-            row = _row(conn, stack, resource)
-            if hook not in HOOKS:
-                raise InvalidHook(f'Invalid hook type "{hook}" for {_heat_name(row, stack)}')
-            held = held_itself(conn, stack.id)
-            ids = [item.id for item in held if (item.resource_name, item.hook) == (resource, hook)]
-            done = self._clear(conn, ids, None) if ids else None
-            if done is None:
-                raise InvalidHook(f'The "{hook}" hook is not defined on {_heat_name(row, stack)}')
-            return done
 
-        announce(self._context.hints, self._context.database.write(transaction).ready)
+def continue_held(
+    context: EngineContext,
+    stack: Stack,
+    *,
+    names: Sequence[str] | None = None,
+    hook: str | None = None,
+    step: bool = False,
+) -> list[HeldTask]:
+    """Continue held resources of the stack and of those nested in it, in one transaction; return them.
 
-    def continue_held(
-        self, stack: Stack, *, names: Sequence[str] | None = None, hook: str | None = None, step: bool = False
-    ) -> list[HeldTask]:
-        """Continue held resources of the stack and of those nested in it, in one transaction; return them.
+    :param names: names or wildcards of resources, ``NESTED/NAME`` for nested ones; None: all.
+    :param hook: the breakpoint at which the resources are held; None: any breakpoint.
+    :param step: whether the next tasks are held again before they begin.  Without it, and without names
+        or hook, stepping ends.
+    :raises InvalidHook: no resource is held, or one of the names matches none; nothing is changed.
+    """
+    if hook is not None and hook not in HOOKS:
+        raise InvalidHook(f'"{hook}" is not one of: {", ".join(HOOKS)}')
+    stepping = True if step else False if names is None and hook is None else None
 
-        :param names: names or wildcards of resources, ``NESTED/NAME`` for nested ones; None: all.
-        :param hook: the breakpoint at which the resources are held; None: any breakpoint.
-        :param step: whether the next tasks are held again before they begin.  Without it, and without names
-            or hook, stepping ends.
-        :raises InvalidHook: no resource is held, or one of the names matches none; nothing is changed.
-        """
-        if hook is not None and hook not in HOOKS:
-            raise InvalidHook(f'"{hook}" is not one of: {", ".join(HOOKS)}')
-        stepping = True if step else False if names is None and hook is None else None
+    def transaction(conn: Connection) -> tuple[list[HeldTask], Cleared]:
+        held, traversals = breakpoints.held_in_tree(conn, stack.id)
+        chosen = _chosen(held, stack, names, hook)
+        done = _clear(context, conn, [item.id for item in chosen], stepping)
+        if done is None:
+            raise InvalidHook(f"Stack {stack.name} continued meanwhile; read where it is held now")
+        for traversal in sorted(traversals):
+            clear_breakpoints.set_stepping(conn, traversal, stepping)
+        return chosen, done
 
-        def transaction(conn: Connection) -> tuple[list[HeldTask], Cleared]:
-            held, traversals = breakpoints.held_in_tree(conn, stack.id)
-            chosen = _chosen(held, stack, names, hook)
-            done = self._clear(conn, [item.id for item in chosen], stepping)
-            if done is None:
-                raise InvalidHook(f"Stack {stack.name} continued meanwhile; read where it is held now")
-            for traversal in sorted(traversals):
-                clear_breakpoints.set_stepping(conn, traversal, stepping)
-            return chosen, done
+    chosen, done = context.database.write(transaction)
+    announce(context.hints, done.ready)
+    return chosen
 
-        chosen, done = self._context.database.write(transaction)
-        announce(self._context.hints, done.ready)
-        return chosen
 
-    def _clear(self, conn: Connection, ids: Sequence[TaskId], stepping: bool | None) -> Cleared | None:
-        return clear_breakpoints.clear(conn, ids, stepping=stepping, by=None, now=self._context.clock())
+def _clear(
+    context: EngineContext, conn: Connection, ids: Sequence[TaskId], stepping: bool | None
+) -> Cleared | None:
+    return clear_breakpoints.clear(conn, ids, stepping=stepping, by=None, now=context.clock())
 
 
 def held(conn: Connection, stack: Stack) -> list[HeldTask]:

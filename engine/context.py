@@ -187,6 +187,8 @@ class EngineSettings:
 class EngineContext:
     """The collaborators of all use cases.  Thread-safe.
 
+    A use case is a function that takes it first, and may be called from any thread.
+
     :ivar clock: seconds since the epoch, UTC, as the database has them.
     :ivar delegations: credentials of users.
     """

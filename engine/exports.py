@@ -22,48 +22,44 @@ Shown = InClear | Masked
 """A way to show stored values: opened, or masked."""
 
 
-class Exports:
-    """Exports and abandons stacks.  Thread-safe."""
+def abandon_stack(context: EngineContext, stack: Stack) -> dict[str, Json]:
+    """Delete a stack but keep the resources that it has created; return its document.
 
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
+    Its snapshots, which the document does not contain, are deleted as with every stack.
 
-    def abandon(self, stack: Stack) -> dict[str, Json]:
-        """Delete a stack but keep the resources that it has created; return its document.
+    :raises ActionInProgress: an action is in progress: the document would miss the resources it creates.
+    :raises LimitExceeded: the tree of stacks is too large for a document; it stays as it is.
+    """
+    timeout = context.timeout(stack.timeout_mins)
+    document, started = context.database.write(lambda conn: _abandon(context, conn, stack.id, timeout))
+    for each in started:
+        announce_started(context.hints, each)
+    return document
 
-        Its snapshots, which the document does not contain, are deleted as with every stack.
 
-        :raises ActionInProgress: an action is in progress: the document would miss the resources it creates.
-        :raises LimitExceeded: the tree of stacks is too large for a document; it stays as it is.
-        """
-        timeout = self._context.timeout(stack.timeout_mins)
-        document, started = self._context.database.write(lambda conn: self._abandon(conn, stack.id, timeout))
-        for each in started:
-            announce_started(self._context.hints, each)
-        return document
+def _abandon(
+    context: EngineContext, conn: Connection, stack_id: StackId, timeout: float
+) -> tuple[dict[str, Json], list[Started]]:
+    stack = stacks.lock(conn, stack_id)
+    inside: list[StackId] = sorted(conn.execute(statements.inside([stack_id])).scalars())
+    tree = [stack, *(stacks.lock(conn, key) for key in inside)]
+    for each in tree:
+        if each.status == Status.IN_PROGRESS or running_of(conn, each):
+            raise ActionInProgress(each.name, each.action)
+    document = export_stack(context, conn, stack)
+    started = []
+    for each in tree:
+        resources.delete_many(conn, [row.id for row in resources.of_stack(conn, each.id)])
+        started.append(start_delete(conn, context.scope(each.id), timeout=timeout))
+    return document, [each for each in started if each is not None]
 
-    def _abandon(
-        self, conn: Connection, stack_id: StackId, timeout: float
-    ) -> tuple[dict[str, Json], list[Started]]:
-        stack = stacks.lock(conn, stack_id)
-        inside: list[StackId] = sorted(conn.execute(statements.inside([stack_id])).scalars())
-        tree = [stack, *(stacks.lock(conn, key) for key in inside)]
-        for each in tree:
-            if each.status == Status.IN_PROGRESS or running_of(conn, each):
-                raise ActionInProgress(each.name, each.action)
-        document = self.export(conn, stack)
-        started = []
-        for each in tree:
-            resources.delete_many(conn, [row.id for row in resources.of_stack(conn, each.id)])
-            started.append(start_delete(conn, self._context.scope(each.id), timeout=timeout))
-        return document, [each for each in started if each is not None]
 
-    def export(self, conn: Connection, stack: Stack) -> dict[str, Json]:
-        """Return Heat's document of a stack, as `adopt` takes it: with its secrets in clear.
+def export_stack(context: EngineContext, conn: Connection, stack: Stack) -> dict[str, Json]:
+    """Return Heat's document of a stack, as `adopt` takes it: with its secrets in clear.
 
-        :raises LimitExceeded: the tree of stacks is too large for a document.
-        """
-        return _Document(conn, self._context).of_stack(stack)
+    :raises LimitExceeded: the tree of stacks is too large for a document.
+    """
+    return _Document(conn, context).of_stack(stack)
 
 
 class _Document:

@@ -32,7 +32,7 @@ from .parent_resource import ParentResource, child_id, child_snapshot_id
 from .planning.plan import TraversalScope
 from .planning.requests import AdoptedResource, CreateRequest, Goal, Nesting
 from .snapshots import SnapshotRequest, start_snapshot, start_snapshot_deletion
-from .stacks import create_stack
+from .stacks import store_stack
 
 
 def refuse_address(url: str) -> str:
@@ -186,7 +186,7 @@ class NestedStacks:
         compiled = self._compile(parent, child_goal, identity)
         try:
             with refusal_is_permanent():
-                create_stack(self._context, request, compiled, nest.guard)
+                store_stack(self._context, request, compiled, nest.guard)
         except NameTaken as error:  # By itself: an attempt beside this one was faster.
             if self.find(nest.stack_id, nest.resource_id) is None:
                 raise ChildGone from error

@@ -29,150 +29,150 @@ DEAF = ("DELETE", "SUSPEND")
 """Last actions of resources that take no signals, unless they wait for outputs."""
 
 
-class Signals:
-    """Carries out signals.  Thread-safe."""
+def send_signal(
+    context: EngineContext, stack: Stack, resource_name: str, details: Json, *, row: ResourceId | None = None
+) -> None:
+    """Pass the details to the resource, and wake the tasks that wait for it.
 
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
+    Of two signals at once both are stored: the loser of the compare-and-swap reads the row again.
 
-    def signal(
-        self, stack: Stack, resource_name: str, details: Json, *, row: ResourceId | None = None
-    ) -> None:
-        """Pass the details to the resource, and wake the tasks that wait for it.
-
-        Of two signals at once both are stored: the loser of the compare-and-swap reads the row again.
-
-        :param row: id of the resource, if it must be this one and not another one of the same name.
-        :raises NotFound: no such resource.
-        :raises ResourceReplaced: another resource has the name now.
-        :raises NotAvailable: the resource is not created yet; its first step would overwrite the metadata.
-        :raises NotSupported: the type takes no signals, or the resource is deleted or suspended; an event
-            says that.
-        :raises SignalError: the type cannot use the details.
-        :raises LimitExceeded: the details are too large, or the resource keeps too many signals, or too many
-            wait to be carried out.
-        """
-        limits = self._context.settings.signals
-        for _ in range(TRIES):
-            resource = self._context.database.read(
-                lambda conn: resources.by_name(conn, stack.id, resource_name)
-            )
-            if row not in (None, resource.id):
-                raise ResourceReplaced(resource_name)
-            if resource.metadata is None or resource.is_untouched:
-                raise NotAvailable(resource_name)
-            plugin = self._context.registry.get(resource.plugin)
-            limits.check_details(details, is_output=plugin.takes_outputs)
-            if resource.action in DEAF and not plugin.takes_outputs:
-                self._note_refusal(stack, resource)
-                raise NotSupported(f"Signal resource during {resource.action} is not supported")
-            target = view_of(self._context, stack, resource)
-            signal = plugin.handle_signal(target, details)
-            if signal.outputs is not None:
-                self._store_outputs(stack, resource, signal.outputs)
-                return
-            limits.check_reason(signal.reason)
-            if signal.adjustment is not None:
-                self._scale(stack, resource, signal, signal.adjustment)
-                return
-            if signal.request is not None:
-                self._begin_request(stack, resource, signal.reason, signal.request)
-                return
-            metadata = metadata_changed(
-                resource.metadata, target.metadata, signal.metadata, self._context.sealer_of(stack).seal
-            )
-            limits.check_metadata(target.metadata, signal.metadata, metadata)
-            if self._store(stack, resource, metadata, signal.reason):
-                # Afterwards, in transactions of their own: a client whose signal was not answered repeats it.
-                begin_refreshes(self._context, stack, resource)
-                return
-        raise NotSupported(f"Resource {resource_name} gets too many signals at once")
-
-    def mark_unhealthy(self, stack: Stack, name: str, *, unhealthy: bool, reason: str) -> None:
-        """Mark a resource as unhealthy, so that the next update replaces it, or as healthy again.
-
-        A resource that is being deleted, and a healthy one that is marked healthy, stay as they are.
-
-        :param name: name of the resource, or else its physical id, or its reference.
-        :raises NotFound: no such resource.
-        :raises AmbiguousId: several resources have the id.
-        :raises LimitExceeded: the reason is too long.
-        :raises ActionInProgress: an action on the resource is in progress.
-        """
-        now = self._context.clock()
-        self._context.settings.signals.check_reason(reason)
-
-        def change(conn: typing.Any) -> None:
-            resource = _named(conn, stack, name)
-            if resource.action == "DELETE":
-                return
-            if resource.status == Status.IN_PROGRESS:
-                raise ActionInProgress(stack.name, resource.action)
-            if not unhealthy and (resource.action, resource.status) != ("CHECK", Status.FAILED):
-                return
-            status = Status.FAILED if unhealthy else Status.COMPLETE
-            text = reason or NO_REASON
-            resources.set_status(
-                conn,
-                resource.id,
-                action="CHECK",
-                status=status,
-                reason=text,
-                now=now,
-                unhealthy=unhealthy,
-            )
-            events.add_many(conn, [_event(stack, resource, ("CHECK", status), text, now)])
-
-        self._context.database.write(change)
-
-    def _note_refusal(self, stack: Stack, resource: Resource) -> None:
-        text = f"Cannot signal resource during {resource.action}"
-        event = _event(
-            stack, resource, (resource.action, Status(resource.status)), text, self._context.clock()
+    :param row: id of the resource, if it must be this one and not another one of the same name.
+    :raises NotFound: no such resource.
+    :raises ResourceReplaced: another resource has the name now.
+    :raises NotAvailable: the resource is not created yet; its first step would overwrite the metadata.
+    :raises NotSupported: the type takes no signals, or the resource is deleted or suspended; an event
+        says that.
+    :raises SignalError: the type cannot use the details.
+    :raises LimitExceeded: the details are too large, or the resource keeps too many signals, or too many
+        wait to be carried out.
+    """
+    limits = context.settings.signals
+    for _ in range(TRIES):
+        resource = context.database.read(lambda conn: resources.by_name(conn, stack.id, resource_name))
+        if row not in (None, resource.id):
+            raise ResourceReplaced(resource_name)
+        if resource.metadata is None or resource.is_untouched:
+            raise NotAvailable(resource_name)
+        plugin = context.registry.get(resource.plugin)
+        limits.check_details(details, is_output=plugin.takes_outputs)
+        if resource.action in DEAF and not plugin.takes_outputs:
+            _note_refusal(context, stack, resource)
+            raise NotSupported(f"Signal resource during {resource.action} is not supported")
+        target = view_of(context, stack, resource)
+        signal = plugin.handle_signal(target, details)
+        if signal.outputs is not None:
+            _store_outputs(context, stack, resource, signal.outputs)
+            return
+        limits.check_reason(signal.reason)
+        if signal.adjustment is not None:
+            _scale(context, stack, resource, signal, signal.adjustment)
+            return
+        if signal.request is not None:
+            _begin_request(context, stack, resource, signal.reason, signal.request)
+            return
+        metadata = metadata_changed(
+            resource.metadata, target.metadata, signal.metadata, context.sealer_of(stack).seal
         )
-        self._context.database.write(lambda conn: events.add_many(conn, [event]))
+        limits.check_metadata(target.metadata, signal.metadata, metadata)
+        if _store(context, stack, resource, metadata, signal.reason):
+            # Afterwards, in transactions of their own: a client whose signal was not answered repeats it.
+            begin_refreshes(context, stack, resource)
+            return
+    raise NotSupported(f"Resource {resource_name} gets too many signals at once")
 
-    def _scale(self, stack: Stack, policy: Resource, signal: Signal, adjustment: Adjustment) -> None:
-        event = _event(stack, policy, SIGNALLED, signal.reason, self._context.clock())
-        try:
-            scale(self._context, stack, ScalingRequest(adjustment, event))
-        except NoAction as error:
-            LOG.info("Signal to resource %s of stack %s changes nothing: %s", policy.name, stack.id, error)
 
-    def _begin_request(self, stack: Stack, resource: Resource, reason: str, request: JsonMap) -> None:
-        event = _event(stack, resource, SIGNALLED, reason, self._context.clock())
-        begin_request(self._context, stack, resource.id, request, event)
+def set_health(context: EngineContext, stack: Stack, name: str, *, unhealthy: bool, reason: str) -> None:
+    """Mark a resource as unhealthy, so that the next update replaces it, or as healthy again.
 
-    def _store_outputs(self, stack: Stack, resource: Resource, details: JsonMap) -> None:
-        """Store the result of a software deployment, if it waits for one; wake the task that waits for it."""
-        now = self._context.clock()
-        owner = OwningResource(resource.id, stack.id, stack.project_id)
-        owned = (owner, resource.physical_id or "")
+    A resource that is being deleted, and a healthy one that is marked healthy, stay as they are.
 
-        def change(conn: typing.Any) -> ReadyTasks:
-            woken = wake_waiting(conn, resource.id, now)
-            reason = store_result(conn, self._context, owned, details, now)
-            if reason is None:
-                return ReadyTasks()
-            events.add_many(conn, [_event(stack, resource, SIGNALLED, reason, now)])
-            return woken
+    :param name: name of the resource, or else its physical id, or its reference.
+    :raises NotFound: no such resource.
+    :raises AmbiguousId: several resources have the id.
+    :raises LimitExceeded: the reason is too long.
+    :raises ActionInProgress: an action on the resource is in progress.
+    """
+    now = context.clock()
+    context.settings.signals.check_reason(reason)
 
-        announce(self._context.hints, self._context.database.write(change))
+    def change(conn: typing.Any) -> None:
+        resource = _named(conn, stack, name)
+        if resource.action == "DELETE":
+            return
+        if resource.status == Status.IN_PROGRESS:
+            raise ActionInProgress(stack.name, resource.action)
+        if not unhealthy and (resource.action, resource.status) != ("CHECK", Status.FAILED):
+            return
+        status = Status.FAILED if unhealthy else Status.COMPLETE
+        text = reason or NO_REASON
+        resources.set_status(
+            conn,
+            resource.id,
+            action="CHECK",
+            status=status,
+            reason=text,
+            now=now,
+            unhealthy=unhealthy,
+        )
+        events.add_many(conn, [_event(stack, resource, ("CHECK", status), text, now)])
 
-    def _store(self, stack: Stack, resource: Resource, metadata: Json, reason: str) -> bool:
-        now = self._context.clock()
+    context.database.write(change)
 
-        def change(conn: typing.Any) -> ReadyTasks | None:
-            if not resources.set_metadata(
-                conn, resource.id, generation=resource.generation, metadata=metadata, now=now
-            ):
-                return None
-            events.add_many(conn, [_event(stack, resource, SIGNALLED, reason, now)])
-            return due_tasks.wake(conn, WaitsOn.resource(resource.id), now=now)
 
-        woken = self._context.database.write(change)
-        announce(self._context.hints, woken or ReadyTasks())
-        return woken is not None
+def _note_refusal(context: EngineContext, stack: Stack, resource: Resource) -> None:
+    text = f"Cannot signal resource during {resource.action}"
+    event = _event(stack, resource, (resource.action, Status(resource.status)), text, context.clock())
+    context.database.write(lambda conn: events.add_many(conn, [event]))
+
+
+def _scale(
+    context: EngineContext, stack: Stack, policy: Resource, signal: Signal, adjustment: Adjustment
+) -> None:
+    event = _event(stack, policy, SIGNALLED, signal.reason, context.clock())
+    try:
+        scale(context, stack, ScalingRequest(adjustment, event))
+    except NoAction as error:
+        LOG.info("Signal to resource %s of stack %s changes nothing: %s", policy.name, stack.id, error)
+
+
+def _begin_request(
+    context: EngineContext, stack: Stack, resource: Resource, reason: str, request: JsonMap
+) -> None:
+    event = _event(stack, resource, SIGNALLED, reason, context.clock())
+    begin_request(context, stack, resource.id, request, event)
+
+
+def _store_outputs(context: EngineContext, stack: Stack, resource: Resource, details: JsonMap) -> None:
+    """Store the result of a software deployment, if it waits for one; wake the task that waits for it."""
+    now = context.clock()
+    owner = OwningResource(resource.id, stack.id, stack.project_id)
+    owned = (owner, resource.physical_id or "")
+
+    def change(conn: typing.Any) -> ReadyTasks:
+        woken = wake_waiting(conn, resource.id, now)
+        reason = store_result(conn, context, owned, details, now)
+        if reason is None:
+            return ReadyTasks()
+        events.add_many(conn, [_event(stack, resource, SIGNALLED, reason, now)])
+        return woken
+
+    announce(context.hints, context.database.write(change))
+
+
+def _store(context: EngineContext, stack: Stack, resource: Resource, metadata: Json, reason: str) -> bool:
+    now = context.clock()
+
+    def change(conn: typing.Any) -> ReadyTasks | None:
+        if not resources.set_metadata(
+            conn, resource.id, generation=resource.generation, metadata=metadata, now=now
+        ):
+            return None
+        events.add_many(conn, [_event(stack, resource, SIGNALLED, reason, now)])
+        return due_tasks.wake(conn, WaitsOn.resource(resource.id), now=now)
+
+    woken = context.database.write(change)
+    announce(context.hints, woken or ReadyTasks())
+    return woken is not None
 
 
 def _named(conn: typing.Any, stack: Stack, name: str) -> Resource:

@@ -19,47 +19,42 @@ from .stack_state import check_action, current_goal, kept_goal
 from .start import begin, running_of, store_plan
 
 
-class Snapshots:
-    """Carries out users' requests for snapshots.  Thread-safe."""
+def take_snapshot(context: EngineContext, stack: Stack, name: str | None) -> Snapshot:
+    """Begin a snapshot; the stack's goal of now is in it when this returns.
 
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
+    :raises ActionInProgress: another action is in progress.
+    :raises NotUpdatable: the stack is suspended, or was to be deleted.
+    :raises LimitExceeded: the stack or its project has as many snapshots as it may have.
+    """
+    timeout = context.timeout(stack.timeout_mins)
+    settings = context.settings
 
-    def take(self, stack: Stack, name: str | None) -> Snapshot:
-        """Begin a snapshot; the stack's goal of now is in it when this returns.
-
-        :raises ActionInProgress: another action is in progress.
-        :raises NotUpdatable: the stack is suspended, or was to be deleted.
-        :raises LimitExceeded: the stack or its project has as many snapshots as it may have.
-        """
-        timeout = self._context.timeout(stack.timeout_mins)
-        settings = self._context.settings
-
-        def start(conn: Connection, scope: TraversalScope) -> tuple[Started, Snapshot]:
-            started, snapshot = start_snapshot(
-                conn, SnapshotRequest(name, scope.now + timeout, settings.max_snapshots), scope
-            )
-            if settings.quotas is not None:
-                settings.quotas.check(conn, stack.project_id, QuotaName.SNAPSHOTS, QuotaName.GOAL_BYTES)
-            return started, snapshot
-
-        started, snapshot = self._context.start_traversal(stack.id, start)
-        announce_started(self._context.hints, started)
-        return snapshot
-
-    def delete(self, stack: Stack, snapshot_id: SnapshotId) -> None:
-        """Delete a snapshot, also during an action of the stack; one that is being deleted stays as it is.
-
-        :raises NotFound: the stack has no such snapshot.
-        :raises NotUpdatable: the snapshot is being taken.
-        """
-        stack_timeout = self._context.settings.stack_timeout
-        started = self._context.start_traversal(
-            stack.id,
-            lambda conn, scope: start_snapshot_deletion(conn, snapshot_id, scope, timeout=stack_timeout),
+    def start(conn: Connection, scope: TraversalScope) -> tuple[Started, Snapshot]:
+        started, snapshot = start_snapshot(
+            conn, SnapshotRequest(name, scope.now + timeout, settings.max_snapshots), scope
         )
-        if started is not None:
-            announce_started(self._context.hints, started)
+        if settings.quotas is not None:
+            settings.quotas.check(conn, stack.project_id, QuotaName.SNAPSHOTS, QuotaName.GOAL_BYTES)
+        return started, snapshot
+
+    started, snapshot = context.start_traversal(stack.id, start)
+    announce_started(context.hints, started)
+    return snapshot
+
+
+def delete_snapshot(context: EngineContext, stack: Stack, snapshot_id: SnapshotId) -> None:
+    """Delete a snapshot, also during an action of the stack; one that is being deleted stays as it is.
+
+    :raises NotFound: the stack has no such snapshot.
+    :raises NotUpdatable: the snapshot is being taken.
+    """
+    stack_timeout = context.settings.stack_timeout
+    started = context.start_traversal(
+        stack.id,
+        lambda conn, scope: start_snapshot_deletion(conn, snapshot_id, scope, timeout=stack_timeout),
+    )
+    if started is not None:
+        announce_started(context.hints, started)
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ def start_snapshot(
 ) -> tuple[Started, Snapshot]:
     """Begin a snapshot.
 
-    :raises ActionInProgress, NotUpdatable, LimitExceeded: the reasons of Snapshots.take.
+    :raises ActionInProgress, NotUpdatable, LimitExceeded: the reasons of take_snapshot.
     """
     stack = stacks.lock(conn, scope.stack_id)
     if stack.status == Status.IN_PROGRESS:
@@ -121,7 +116,7 @@ def start_snapshot_deletion(
 
     :param timeout: seconds each deletion may take where nothing else sets a limit: the stack's deadline would
         not end a deletion that hangs.
-    :raises NotFound, NotUpdatable: the reasons of Snapshots.delete.
+    :raises NotFound, NotUpdatable: the reasons of delete_snapshot.
     """
     scope = replace(scope, last_timeout=timeout)
     stack = stacks.lock(conn, scope.stack_id)

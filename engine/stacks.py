@@ -26,7 +26,7 @@ NEEDED = (QuotaName.STACKS, QuotaName.RESOURCES, QuotaName.GOAL_BYTES)
 """Quotas that a new stack needs."""
 
 
-def create_stack(
+def store_stack(
     context: EngineContext,
     request: CreateRequest,
     compiled: Compiled,
@@ -120,72 +120,69 @@ def _deadline(context: EngineContext, request: CreateRequest, now: float) -> flo
     return now + context.timeout(request.timeout_mins)
 
 
-class StackOperations:
-    """Carries out users' requests for whole stacks.  Thread-safe."""
+def create_stack(context: EngineContext, request: CreateRequest) -> Stack:
+    """Create or adopt a stack; it is committed when this returns, and runs once a conductor is there.
 
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
-
-    def create(self, request: CreateRequest) -> Stack:
-        """Create or adopt a stack; it is committed when this returns, and runs once a conductor is there.
-
-        :raises TemplateError: the goal is wrong.
-        :raises NameTaken: a living stack has the name.
-        :raises LimitExceeded: the project has as much as it may have.
-        :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
-        """
-        context = self._context
-        stack_id = StackId(str(uuid.uuid4()))
-        quotas = context.settings.quotas
-        if quotas is not None and request.is_limited:
-            # Before it costs more: a user who may have no more stacks would get this answer anyway.
-            context.database.read(lambda conn: quotas.check_room(conn, request.project_id, QuotaName.STACKS))
-        # What an adopted stack has was made by others, and may have more than its template says.
-        purpose = CREATED if request.adopted is None else request.goal.purpose
-        compiled = compile_requested(
-            context,
-            replace(request.goal, purpose=purpose),
-            name=request.name,
-            stack_id=stack_id,
-            project_id=request.project_id,
-            root_id=stack_id,
+    :raises TemplateError: the goal is wrong.
+    :raises NameTaken: a living stack has the name.
+    :raises LimitExceeded: the project has as much as it may have.
+    :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
+    """
+    stack_id = StackId(str(uuid.uuid4()))
+    quotas = context.settings.quotas
+    if quotas is not None and request.is_limited:
+        # Before it costs more: a user who may have no more stacks would get this answer anyway.
+        context.database.read(lambda conn: quotas.check_room(conn, request.project_id, QuotaName.STACKS))
+    # What an adopted stack has was made by others, and may have more than its template says.
+    purpose = CREATED if request.adopted is None else request.goal.purpose
+    compiled = compile_requested(
+        context,
+        replace(request.goal, purpose=purpose),
+        name=request.name,
+        stack_id=stack_id,
+        project_id=request.project_id,
+        root_id=stack_id,
+    )
+    if request.trustor is None:
+        return store_stack(context, request, compiled)
+    with context.delegations.begin(stack_id, request.trustor) as delegation:
+        return store_stack(
+            context, request, compiled, lambda conn: context.delegations.confirm(conn, delegation)
         )
-        if request.trustor is None:
-            return create_stack(context, request, compiled)
-        with context.delegations.begin(stack_id, request.trustor) as delegation:
-            return create_stack(
-                context, request, compiled, lambda conn: context.delegations.confirm(conn, delegation)
-            )
 
-    def delete(self, stack: Stack, trustor: Trustor | None = None) -> None:
-        """Delete a stack at any moment; a stack that is deleted, or is being deleted, stays as it is.
 
-        :param trustor: the user, who gives the stack a credential if it has none.
-        :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
-        """
-        self._context.delegations.provide(stack.root_id, stack.project_id, trustor)
-        timeout = self._context.timeout(stack.timeout_mins)
+def delete_stack(context: EngineContext, stack: Stack, trustor: Trustor | None = None) -> None:
+    """Delete a stack at any moment; a stack that is deleted, or is being deleted, stays as it is.
 
-        def start(conn: Connection, scope: TraversalScope) -> Started | None:
-            return start_delete(conn, scope, timeout=timeout)
+    :param trustor: the user, who gives the stack a credential if it has none.
+    :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
+    """
+    context.delegations.provide(stack.root_id, stack.project_id, trustor)
+    timeout = context.timeout(stack.timeout_mins)
 
-        started = self._context.start_traversal(stack.id, start)
-        if started is not None:
-            announce_started(self._context.hints, started)
+    def start(conn: Connection, scope: TraversalScope) -> Started | None:
+        return start_delete(conn, scope, timeout=timeout)
 
-    def act(self, stack: Stack, kind: TaskKind, trustor: Trustor | None = None) -> None:
-        """Check, suspend or resume a stack; nothing happens to one that is suspended or resumed already.
+    started = context.start_traversal(stack.id, start)
+    if started is not None:
+        announce_started(context.hints, started)
 
-        :param trustor: the user, who gives the stack a credential if it has none.
-        :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
-        :raises NotUpdatable: the stack's state does not allow the action; see actions.start_action.
-        """
-        self._context.delegations.provide(stack.root_id, stack.project_id, trustor)
-        timeout = self._context.timeout(stack.timeout_mins)
 
-        def start(conn: Connection, scope: TraversalScope) -> Started | None:
-            return start_action(conn, kind, scope, deadline_at=scope.now + timeout)
+def act_on_stack(
+    context: EngineContext, stack: Stack, kind: TaskKind, trustor: Trustor | None = None
+) -> None:
+    """Check, suspend or resume a stack; nothing happens to one that is suspended or resumed already.
 
-        started = self._context.start_traversal(stack.id, start)
-        if started is not None:
-            announce_started(self._context.hints, started)
+    :param trustor: the user, who gives the stack a credential if it has none.
+    :raises DelegationRefused, KeystoneUnavailable: the stack needs a credential and cannot get one.
+    :raises NotUpdatable: the stack's state does not allow the action; see actions.start_action.
+    """
+    context.delegations.provide(stack.root_id, stack.project_id, trustor)
+    timeout = context.timeout(stack.timeout_mins)
+
+    def start(conn: Connection, scope: TraversalScope) -> Started | None:
+        return start_action(conn, kind, scope, deadline_at=scope.now + timeout)
+
+    started = context.start_traversal(stack.id, start)
+    if started is not None:
+        announce_started(context.hints, started)

@@ -23,145 +23,145 @@ TRIES = 20
 CANCELLED = "User cancelled operation"
 
 
-class Updates:
-    """Carries out updates, and the requests that end or undo them.  Thread-safe."""
+def update_stack(context: EngineContext, stack: Stack, request: UpdateRequest) -> None:
+    """Bring the stack to a new goal, at any moment; committed when this returns.
 
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
+    :raises TemplateError: the goal is wrong.
+    :raises NotUpdatable: the stack's state allows no update; see change.start_update.
+    :raises Changing: other requests have changed the stack each time that the goal was compiled.
+    :raises DelegationRefused, KeystoneUnavailable: the stack needs a new credential and cannot get one.
+    """
+    context.delegations.renew(stack.root_id, request.trustor)
+    _retry(context, stack, lambda current: _change(context, current, request))
 
-    def update(self, stack: Stack, request: UpdateRequest) -> None:
-        """Bring the stack to a new goal, at any moment; committed when this returns.
 
-        :raises TemplateError: the goal is wrong.
-        :raises NotUpdatable: the stack's state allows no update; see change.start_update.
-        :raises Changing: other requests have changed the stack each time that the goal was compiled.
-        :raises DelegationRefused, KeystoneUnavailable: the stack needs a new credential and cannot get one.
-        """
-        self._context.delegations.renew(stack.root_id, request.trustor)
-        self._retry(stack, lambda now: self._change(now, request))
+def restore_stack(context: EngineContext, stack: Stack, snapshot_id: SnapshotId) -> None:
+    """Bring the stack back to the state that a snapshot keeps, at any moment.
 
-    def restore(self, stack: Stack, snapshot_id: SnapshotId) -> None:
-        """Bring the stack back to the state that a snapshot keeps, at any moment.
+    :raises NotFound: the stack has no such snapshot.
+    :raises TemplateError: the goal of that time is wrong today.
+    :raises NotUpdatable: the snapshot is not complete, or the stack's state allows no update.
+    :raises Changing: other requests have changed the stack each time that the goal was compiled.
+    """
+    _retry(context, stack, lambda current: _restoration(context, current, snapshot_id))
 
-        :raises NotFound: the stack has no such snapshot.
-        :raises TemplateError: the goal of that time is wrong today.
-        :raises NotUpdatable: the snapshot is not complete, or the stack's state allows no update.
-        :raises Changing: other requests have changed the stack each time that the goal was compiled.
-        """
-        self._retry(stack, lambda now: self._restoration(now, snapshot_id))
 
-    def roll_back(self, stack: Stack, why: str = "") -> bool:
-        """Bring the stack back to its last complete goal, or to nothing if there is none.
+def roll_back_stack(context: EngineContext, stack: Stack, why: str = "") -> bool:
+    """Bring the stack back to its last complete goal, or to nothing if there is none.
 
-        :param why: added to the stack's reason.
-        :returns: False: another request has changed the stack meanwhile.
-        :raises TemplateError: the old goal is wrong today.
-        :raises NotUpdatable: the stack's state allows no update; see change.start_update.
-        """
-        compiled = compile_for(self._context, stack, previous_goal(self._context, stack))
-        columns: dict[str, object] = {"timeout_mins": stack.timeout_mins}
-        if why:
-            columns["reason"] = f"Stack ROLLBACK started: {why}"
-        timeout = self._context.timeout(stack.timeout_mins)
-        tags = (stack.previous or {}).get("tags")
-        change = Change(
-            stack, compiled, lambda now: now + timeout, action="ROLLBACK", columns=columns, tags=tags
-        )
-        return commit_update(self._context, change)
+    :param why: added to the stack's reason.
+    :returns: False: another request has changed the stack meanwhile.
+    :raises TemplateError: the old goal is wrong today.
+    :raises NotUpdatable: the stack's state allows no update; see change.start_update.
+    """
+    compiled = compile_for(context, stack, previous_goal(context, stack))
+    columns: dict[str, object] = {"timeout_mins": stack.timeout_mins}
+    if why:
+        columns["reason"] = f"Stack ROLLBACK started: {why}"
+    timeout = context.timeout(stack.timeout_mins)
+    tags = (stack.previous or {}).get("tags")
+    change = Change(stack, compiled, lambda now: now + timeout, action="ROLLBACK", columns=columns, tags=tags)
+    return commit_update(context, change)
 
-    def heal(self, stack: Stack, guard: Callable[[Connection], None]) -> bool:
-        """Bring a stack back to its present goal, by an update that compares each resource first.
 
-        :param guard: called first in the transaction; an error of it keeps the update from being stored.
-        :returns: False: another request has changed the stack meanwhile.
-        :raises TemplateError: the goal is wrong today.
-        :raises NotUpdatable: the stack's state allows no update; see change.start_update.
-        """
-        compiled = compile_for(self._context, stack, stored_goal(self._context, stack, current_goal(stack)))
-        timeout = self._context.timeout(stack.timeout_mins)
-        columns: dict[str, object] = {"timeout_mins": stack.timeout_mins}
-        change = Change(stack, compiled, lambda now: now + timeout, converge=True, columns=columns)
-        return commit_update(self._context, change, guard)
+def heal_stack(context: EngineContext, stack: Stack, guard: Callable[[Connection], None]) -> bool:
+    """Bring a stack back to its present goal, by an update that compares each resource first.
 
-    def cancel(self, stack: Stack, *, rollback: bool, by: str | None = None) -> None:
-        """Stop the stack's action; with `rollback` it then goes back to its last complete goal.
+    :param guard: called first in the transaction; an error of it keeps the update from being stored.
+    :returns: False: another request has changed the stack meanwhile.
+    :raises TemplateError: the goal is wrong today.
+    :raises NotUpdatable: the stack's state allows no update; see change.start_update.
+    """
+    compiled = compile_for(context, stack, stored_goal(context, stack, current_goal(stack)))
+    timeout = context.timeout(stack.timeout_mins)
+    columns: dict[str, object] = {"timeout_mins": stack.timeout_mins}
+    change = Change(stack, compiled, lambda now: now + timeout, converge=True, columns=columns)
+    return commit_update(context, change, guard)
 
-        :param by: name of the user, for the stack's reason and its event.
-        :raises NotUpdatable: the stack does nothing that could be cancelled.
-        :raises Changing: another request has changed the stack meanwhile.
-        """
-        check_cancellable(stack, rollback=rollback)
-        why = f"{stack.action} cancelled by {by}" if by else CANCELLED
-        if not (self.roll_back(stack, why) if rollback else self._cancel(stack, why)):
-            raise Changing(f"Stack {stack.name} was changed by another request meanwhile")
 
-    # -- inside ------------------------------------------------------------------------------------
+def cancel_action(context: EngineContext, stack: Stack, *, rollback: bool, by: str | None = None) -> None:
+    """Stop the stack's action; with `rollback` it then goes back to its last complete goal.
 
-    def _retry(self, stack: Stack, make: Callable[[Stack], Change]) -> None:
-        """Make and commit a change, and again as long as other requests change the stack meanwhile."""
-        for _ in range(TRIES):
-            if commit_update(self._context, make(stack)):
-                return
-            stack = self._context.database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
-        raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
+    :param by: name of the user, for the stack's reason and its event.
+    :raises NotUpdatable: the stack does nothing that could be cancelled.
+    :raises Changing: another request has changed the stack meanwhile.
+    """
+    check_cancellable(stack, rollback=rollback)
+    why = f"{stack.action} cancelled by {by}" if by else CANCELLED
+    if not (roll_back_stack(context, stack, why) if rollback else _cancel(context, stack, why)):
+        raise Changing(f"Stack {stack.name} was changed by another request meanwhile")
 
-    def _change(self, stack: Stack, request: UpdateRequest) -> Change:
-        timeout_mins = request.timeout_mins if request.timeout_mins is not None else stack.timeout_mins
-        timeout = self._context.timeout(timeout_mins)
-        columns: dict[str, object] = {"timeout_mins": timeout_mins}
-        if request.disable_rollback is not None:
-            columns["disable_rollback"] = request.disable_rollback
-        if request.abort_on_breakpoint is not None:
-            columns["abort_on_breakpoint"] = request.abort_on_breakpoint
-        return Change(
-            stack,
-            compile_update(self._context, stack, request),
-            lambda now: now + timeout,
-            converge=request.converge,
-            is_limited=request.is_limited,
-            columns=columns,
-            tags=request.tags if request.tags is not None or request.existing else (),
-        )
 
-    def _restoration(self, stack: Stack, snapshot_id: SnapshotId) -> Change:
-        database = self._context.database
-        sealer = self._context.sealer_of(stack)
-        snapshot = database.read(lambda conn: snapshots.get(conn, stack.id, snapshot_id))
-        if (snapshot.action, snapshot.status) != ("CREATE", Status.COMPLETE):
-            raise NotUpdatable("Restoring incomplete snapshot is not supported")
-        copies = database.read(lambda conn: resources.copies(conn, stack.id, snapshot_id))
-        restoring = Restoring(
-            self._context.registry, sealer.open, self._copies_inside, TreeBudget(self._context.settings.tree)
-        )
-        goal = restoring.goal(stored_goal(self._context, stack, snapshot.goal), copies)
-        timeout = self._context.timeout(stack.timeout_mins)
-        return Change(
-            stack,
-            compile_for(self._context, stack, goal),
-            lambda now: now + timeout,
-            action="RESTORE",
-            is_limited=True,
-            columns={"timeout_mins": stack.timeout_mins},
-        )
+def _retry(context: EngineContext, stack: Stack, make: Callable[[Stack], Change]) -> None:
+    """Make and commit a change, and again as long as other requests change the stack meanwhile."""
+    for _ in range(TRIES):
+        if commit_update(context, make(stack)):
+            return
+        stack = context.database.read(lambda conn, key=stack.id: stacks.get(conn, key))  # type: ignore[misc]
+    raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
 
-    def _copies_inside(self, row: Resource) -> list[Resource]:
-        """Return the copies in the snapshot of a nested stack, by the copy of the resource that it is."""
-        key = row.key
-        if key is None or not self._context.registry.is_nested(row.plugin):
-            return []
 
-        def read(conn: Connection) -> list[Resource]:
-            inner = snapshots.of_nested(conn, row.stack_id, child_snapshot_id(key))
-            return [] if inner is None else resources.copies(conn, inner.stack_id, inner.id)
+def _change(context: EngineContext, stack: Stack, request: UpdateRequest) -> Change:
+    timeout_mins = request.timeout_mins if request.timeout_mins is not None else stack.timeout_mins
+    timeout = context.timeout(timeout_mins)
+    columns: dict[str, object] = {"timeout_mins": timeout_mins}
+    if request.disable_rollback is not None:
+        columns["disable_rollback"] = request.disable_rollback
+    if request.abort_on_breakpoint is not None:
+        columns["abort_on_breakpoint"] = request.abort_on_breakpoint
+    return Change(
+        stack,
+        compile_update(context, stack, request),
+        lambda now: now + timeout,
+        converge=request.converge,
+        is_limited=request.is_limited,
+        columns=columns,
+        tags=request.tags if request.tags is not None or request.existing else (),
+    )
 
-        return self._context.database.read(read)
 
-    def _cancel(self, stack: Stack, why: str) -> bool:
-        now = self._context.clock()
-        grace = self._context.settings.defaults.cancel_grace
-        done = self._context.database.write(
-            lambda conn: ending.cancel_stack(conn, stack, why, now=now, grace=grace)
-        )
-        if done is not None:
-            ending.announce_timed_out(self._context.hints, done)
-        return done is not None
+def _restoration(context: EngineContext, stack: Stack, snapshot_id: SnapshotId) -> Change:
+    database = context.database
+    sealer = context.sealer_of(stack)
+    snapshot = database.read(lambda conn: snapshots.get(conn, stack.id, snapshot_id))
+    if (snapshot.action, snapshot.status) != ("CREATE", Status.COMPLETE):
+        raise NotUpdatable("Restoring incomplete snapshot is not supported")
+    copies = database.read(lambda conn: resources.copies(conn, stack.id, snapshot_id))
+    restoring = Restoring(
+        context.registry,
+        sealer.open,
+        lambda row: _copies_inside(context, row),
+        TreeBudget(context.settings.tree),
+    )
+    goal = restoring.goal(stored_goal(context, stack, snapshot.goal), copies)
+    timeout = context.timeout(stack.timeout_mins)
+    return Change(
+        stack,
+        compile_for(context, stack, goal),
+        lambda now: now + timeout,
+        action="RESTORE",
+        is_limited=True,
+        columns={"timeout_mins": stack.timeout_mins},
+    )
+
+
+def _copies_inside(context: EngineContext, row: Resource) -> list[Resource]:
+    """Return the copies in the snapshot of a nested stack, by the copy of the resource that it is."""
+    key = row.key
+    if key is None or not context.registry.is_nested(row.plugin):
+        return []
+
+    def read(conn: Connection) -> list[Resource]:
+        inner = snapshots.of_nested(conn, row.stack_id, child_snapshot_id(key))
+        return [] if inner is None else resources.copies(conn, inner.stack_id, inner.id)
+
+    return context.database.read(read)
+
+
+def _cancel(context: EngineContext, stack: Stack, why: str) -> bool:
+    now = context.clock()
+    grace = context.settings.defaults.cancel_grace
+    done = context.database.write(lambda conn: ending.cancel_stack(conn, stack, why, now=now, grace=grace))
+    if done is not None:
+        ending.announce_timed_out(context.hints, done)
+    return done is not None

@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping
 
 from ...db.rows import Stack
 from ...db.states import TaskKind
+from ...engine.breakpoints import continue_held
+from ...engine.stacks import act_on_stack
+from ...engine.updates import cancel_action
 from ...shapes import Json
 from ..errors import bad_request
 from ..operations import Request
@@ -30,11 +33,11 @@ def act(request: Request) -> Reply:
 
 
 def _cancel_update(request: Request, stack: Stack) -> None:
-    request.services.updates.cancel(stack, rollback=True, by=request.caller.user)
+    cancel_action(request.services.context, stack, rollback=True, by=request.caller.user)
 
 
 def _cancel_without_rollback(request: Request, stack: Stack) -> None:
-    request.services.updates.cancel(stack, rollback=False, by=request.caller.user)
+    cancel_action(request.services.context, stack, rollback=False, by=request.caller.user)
 
 
 def _go_on(*, step: bool) -> Callable[[Request, Stack], Json]:
@@ -42,8 +45,12 @@ def _go_on(*, step: bool) -> Callable[[Request, Stack], Json]:
 
     def act(request: Request, stack: Stack) -> Json:
         options = request.valid(GO_ON)["step" if step else "continue"] or {}
-        cleared = request.services.breakpoints.continue_held(
-            stack, names=options.get("resources"), hook=options.get("hook"), step=step
+        cleared = continue_held(
+            request.services.context,
+            stack,
+            names=options.get("resources"),
+            hook=options.get("hook"),
+            step=step,
         )
         return {"cleared": [breakpoint_view(item) for item in cleared]}
 
@@ -54,7 +61,7 @@ def _act(kind: TaskKind) -> Callable[[Request, Stack], None]:
     def act(request: Request, stack: Stack) -> None:
         if kind != TaskKind.CHECK:
             request.read(lambda conn: request.check_types(conn, stack))
-        request.services.stacks.act(stack, kind, request.caller.trustor)
+        act_on_stack(request.services.context, stack, kind, request.caller.trustor)
 
     return act
 

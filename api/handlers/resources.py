@@ -11,6 +11,8 @@ from ...db.queries import nesting, stack_list
 from ...db.rows import ListedResource, Resource, Stack
 from ...db.states import Status
 from ...db.work.breakpoints import held_of
+from ...engine.breakpoints import clear_breakpoint
+from ...engine.signals import send_signal, set_health
 from ...sealing.stored import masked, metadata_in_clear
 from ...shapes import Json
 from .. import parse
@@ -171,9 +173,9 @@ def signal(request: Request) -> Reply:
     stack, item = request.read(lambda conn: _find(conn, request))
     if request.body is not None and "unset_hook" in request.body:
         # As in Heat, these details clear a breakpoint and are not for the resource.
-        request.services.breakpoints.clear(stack, item.name, request.body["unset_hook"])
+        clear_breakpoint(request.services.context, stack, item.name, request.body["unset_hook"])
     else:
-        request.services.signals.signal(stack, item.name, request.body)
+        send_signal(request.services.context, stack, item.name, request.body)
     return Reply(None, 200)
 
 
@@ -183,7 +185,8 @@ def mark_unhealthy(request: Request) -> Reply:
     stack = request.stack()
     name = request.path["resource_name"]
     try:
-        request.services.signals.mark_unhealthy(
+        set_health(
+            request.services.context,
             stack,
             name,
             unhealthy=parse.boolean(body["mark_unhealthy"], "mark_unhealthy", default=False),

@@ -10,6 +10,7 @@ from ...db.ids import ResourceId, StackId
 from ...db.rows import Stack
 from ...engine.errors import ResourceReplaced
 from ...engine.signal_urls import SIGNAL, row_of
+from ...engine.signals import send_signal
 from ...shapes import Json
 from ..errors import bad_request
 from ..operations import Handler, Request
@@ -64,7 +65,7 @@ def deliver(request: Request, stack_id: StackId, name: str, row: ResourceId, bod
     if stack is None:
         raise refused(GONE)
     try:
-        request.services.signals.signal(stack, name, body, row=row)
+        send_signal(request.services.context, stack, name, body, row=row)
     except ResourceReplaced as error:
         raise refused(GONE) from error
 

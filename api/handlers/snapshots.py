@@ -9,6 +9,8 @@ from ...db.errors import NotFound
 from ...db.ids import ContentId, SnapshotId
 from ...db.rows import Resource, Snapshot, Stack
 from ...engine.exports import snapshot_document
+from ...engine.snapshots import delete_snapshot, take_snapshot
+from ...engine.updates import restore_stack
 from ...observe.instants import iso
 from ...sealing.stored import Masked
 from ...shapes import Json
@@ -23,7 +25,7 @@ def take(request: Request) -> Reply:
     """Answer POST …/snapshots with the snapshot as it was begun: no resource is in it yet."""
     stack = request.living_stack()
     body = validated(request.body or {}, SNAPSHOT)
-    snapshot = request.services.snapshots.take(stack, body.get("name"))
+    snapshot = take_snapshot(request.services.context, stack, body.get("name"))
     contents = request.read(lambda conn: content.get_all(conn, snapshot.contents))
     return Reply(_view(stack, snapshot, contents, []))
 
@@ -53,14 +55,16 @@ def show(request: Request) -> Reply:
 def delete(request: Request) -> Reply:
     """Answer DELETE …/snapshots/ID."""
     stack = request.living_stack()
-    request.services.snapshots.delete(stack, request.read(lambda conn: _find(conn, request, stack)).id)
+    snapshot = request.read(lambda conn: _find(conn, request, stack))
+    delete_snapshot(request.services.context, stack, snapshot.id)
     return Reply(None, 204)
 
 
 def restore(request: Request) -> Reply:
     """Answer POST …/snapshots/ID/restore."""
     stack = request.permitted_stack()
-    request.services.updates.restore(stack, request.read(lambda conn: _find(conn, request, stack)).id)
+    snapshot = request.read(lambda conn: _find(conn, request, stack))
+    restore_stack(request.services.context, stack, snapshot.id)
     return ACCEPTED
 
 

@@ -12,6 +12,9 @@ from ...db.work import cancel
 from ...db.work.breakpoints import HeldTask
 from ...db.work.cancel import Unanswered
 from ...engine.breakpoints import held
+from ...engine.exports import abandon_stack, export_stack
+from ...engine.stacks import create_stack, delete_stack
+from ...engine.updates import update_stack
 from ...sealing.stored import masked
 from ...shapes import JsonMap
 from .. import parse
@@ -24,7 +27,7 @@ from ..views.resources import StackLookup
 
 def create(request: Request) -> Reply:
     """Answer POST /stacks."""
-    stack = request.services.stacks.create(parse.create_request(request))
+    stack = create_stack(request.services.context, parse.create_request(request))
     url = stack_url(request, stack)
     return Reply({"stack": {"id": stack.id, "links": [link(url)]}}, 201, {"Location": url})
 
@@ -45,7 +48,7 @@ _NAME_STAYS = {"Warning": '299 - "stack_name has no effect: a stack keeps its na
 
 def _update(request: Request, *, existing: bool) -> Reply:
     stack = request.living_stack()
-    request.services.updates.update(stack, parse.update_request(request, existing=existing))
+    update_stack(request.services.context, stack, parse.update_request(request, existing=existing))
     return ACCEPTED if parse.keeps_name(request) else replace(ACCEPTED, headers=_NAME_STAYS)
 
 
@@ -82,19 +85,19 @@ def _lookup(request: Request, stack: Stack, rows: Sequence[Resource]) -> StackLo
 
 def delete(request: Request) -> Reply:
     """Answer DELETE /stacks/NAME/ID."""
-    request.services.stacks.delete(request.permitted_stack(), request.caller.trustor)
+    delete_stack(request.services.context, request.permitted_stack(), request.caller.trustor)
     return Reply(None, 204)
 
 
 def abandon(request: Request) -> Reply:
     """Answer DELETE …/abandon."""
-    return Reply(request.services.exports.abandon(request.living_stack()))
+    return Reply(abandon_stack(request.services.context, request.living_stack()))
 
 
 def export(request: Request) -> Reply:
     """Answer GET …/export."""
-    exports = request.services.exports
-    return Reply(request.read(lambda conn: exports.export(conn, request.find_living_stack(conn))))
+    context = request.services.context
+    return Reply(request.read(lambda conn: export_stack(context, conn, request.find_living_stack(conn))))
 
 
 def template(request: Request) -> Reply:

@@ -1,5 +1,6 @@
 """The duties of a conductor, composed of the kernel's and those of the features, and their collaborators."""
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 
 from oslo_config import cfg
@@ -8,7 +9,7 @@ from ...conductor.background import BackgroundPool
 from ...conductor.duties.context import CurrentSettings, DutyContext, DutyServices, DutySettings
 from ...conductor.duties.registry import DUTIES, DutyEntry
 from ...conductor.event_queues import ZaqarQueues
-from ...engine.updates import Updates
+from ...engine.updates import roll_back_stack
 from ...features.registry import Feature, load
 from ...keystone.service_clients import ServiceClients
 from ..config.client_options import client_options
@@ -67,7 +68,7 @@ def duty_context(
         hints=core.parts.messaging.outbox,
         clock=database.clock,
         settings=settings,
-        roll_back=Updates(core.context).roll_back,
+        roll_back=functools.partial(roll_back_stack, core.context),
         revoke=core.context.delegations.revoke,
         post=ZaqarQueues(core.context.delegations.session, clients).post,
         background=background,

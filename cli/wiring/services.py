@@ -5,13 +5,7 @@ from collections.abc import Callable
 from oslo_config import cfg
 
 from ...api.operations import Services
-from ...engine.breakpoints import BreakpointOperations
 from ...engine.context import EngineContext
-from ...engine.exports import Exports
-from ...engine.signals import Signals
-from ...engine.snapshots import Snapshots
-from ...engine.stacks import StackOperations
-from ...engine.updates import Updates
 from ..features import FEATURES
 from .accounts import account_health
 from .cloud import make_cloud_checks, make_downloads
@@ -39,14 +33,9 @@ def make_services(
     conf = parts.conf
     return Services(
         database=parts.database,
-        stacks=StackOperations(context),
-        updates=Updates(context),
-        signals=Signals(context),
-        snapshots=Snapshots(context),
-        exports=Exports(context),
+        context=context,
         guests=make_guests(context, parts.addresses, parts.sealer),
         software=make_software(context),
-        breakpoints=BreakpointOperations(context),
         registry=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),

@@ -22,6 +22,7 @@ from ...db import events as event_rows
 from ...db import resources as resource_rows
 from ...db.events import EventQuery
 from ...db.ids import StackId
+from ...engine.updates import cancel_action, update_stack
 from ...keystone.delegated_auth import DelegationRefused
 from ...shapes import Json, JsonMap
 from ...template.compile import Identity
@@ -218,7 +219,7 @@ def _update(request: Request, query: ActionQuery) -> dict[str, Json]:
     body = _goal(query) if previous else {**_goal(query), **_template(query)}
     of_stack = replace(_at(request, query), body=body)
     update = parse.update_request(of_stack, existing=previous or bool(previous_values))
-    request.services.updates.update(of_stack.stack(), update)
+    update_stack(request.services.context, of_stack.stack(), update)
     return {"StackId": _own_arn(of_stack)}
 
 
@@ -228,7 +229,9 @@ def _delete(request: Request, query: ActionQuery) -> dict[str, Json]:
 
 
 def _cancel_update(request: Request, query: ActionQuery) -> dict[str, Json]:
-    request.services.updates.cancel(_at(request, query).stack(), rollback=True, by=request.caller.user)
+    cancel_action(
+        request.services.context, _at(request, query).stack(), rollback=True, by=request.caller.user
+    )
     return {}
 
 

@@ -15,7 +15,7 @@ from ...conductor.duties.registry import ACTIVE, DutyEntry
 from ...conductor.duties.slice_scan import SliceScan
 from ...db.queries.due_soon import DueRows
 from ...db.schema import tables
-from ...engine.updates import Updates
+from ...engine.updates import heal_stack
 from ...ring.hashring import shard_of
 from . import rows as drift
 from .context import DriftServices
@@ -61,7 +61,7 @@ def make_duties(settings: DriftSettings, services: DutyServices) -> Mapping[str,
         endpoints=services.endpoints,
         recorder=services.recorder,
     )
-    heal = Updates(context).heal if settings.heal else None
+    heal = functools.partial(heal_stack, context) if settings.heal else None
     records = DriftRecords(drift_services, interval=settings.interval, heal=heal)
     shard = functools.partial(shard_of, shard_count=context.settings.shard_count)
     observing = Observing(settings.interval, ProjectObserver(drift_services, records).observe, shard)

@@ -33,7 +33,7 @@ ACTION = "DRIFT"
 DETECTED = "DETECTED"
 RESOLVED = "RESOLVED"
 Heal = Callable[[Stack, Callable[[Connection], None]], bool]
-"""Begins the update that repairs a stack; see Updates.heal."""
+"""Begins the update that repairs a stack; see engine.updates.heal_stack."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from stoker.db.rows import Resource, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.engine.updates import cancel_action
 
 Json = typing.Any
 
@@ -61,7 +62,7 @@ def updated(world: World, stack: Stack, document: Json) -> Stack:
 
 
 def cancel(world: World, stack: Stack, *, rollback: bool = False, by: str | None = "alice") -> Stack:
-    world.updates.cancel(world.stack(stack.id), rollback=rollback, by=by)
+    cancel_action(world.context, world.stack(stack.id), rollback=rollback, by=by)
     return world.stack(stack.id)
 
 

@@ -12,6 +12,7 @@ from stoker.db.rows import Stack, Task, Traversal
 from stoker.db.schema import tables
 from stoker.db.states import ACTIVE, Status, TaskState
 from stoker.db.work import tasks
+from stoker.engine.breakpoints import clear_breakpoint, continue_held
 
 Json = typing.Any
 OF_DELETIONS = ("pre-delete", "post-delete")
@@ -77,10 +78,10 @@ class Breaks:
         one = self.dice.choice(held_items)
         kind = self.dice.choice(["clear", "some", "all", "step"])
         if kind == "clear" and one.path == one.resource_name:
-            self.world.breakpoints.clear(stack, one.resource_name, one.hook)
+            clear_breakpoint(self.world.context, stack, one.resource_name, one.hook)
         else:
             names = None if kind in ("all", "step") else [one.path]
-            self.world.breakpoints.continue_held(stack, names=names, step=kind == "step")
+            continue_held(self.world.context, stack, names=names, step=kind == "step")
         return f"{kind} {stack.name}.{one.path} {one.hook}"
 
     def clear_until(self, condition: Callable[[], bool]) -> bool:
@@ -89,7 +90,7 @@ class Breaks:
             return True
         for stack in self.look():
             if held_items := self.world.held_itself(stack):
-                self.world.breakpoints.clear(stack, held_items[0].resource_name, held_items[0].hook)
+                clear_breakpoint(self.world.context, stack, held_items[0].resource_name, held_items[0].hook)
         return False
 
     def look(self) -> list[Stack]:

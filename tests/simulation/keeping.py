@@ -13,6 +13,9 @@ from stoker.db.rows import Resource, Snapshot, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
 from stoker.engine.errors import ActionInProgress, NotUpdatable
+from stoker.engine.exports import abandon_stack
+from stoker.engine.snapshots import delete_snapshot, take_snapshot
+from stoker.engine.updates import restore_stack
 
 Json = typing.Any
 
@@ -26,7 +29,7 @@ class Keeping:
 
     def take(self, stack: Stack) -> str | None:
         try:
-            snapshot = self.world.snapshots.take(self.world.stack(stack.id), None)
+            snapshot = take_snapshot(self.world.context, self.world.stack(stack.id), None)
         except (NotUpdatable, ActionInProgress):
             return None
         return f"{stack.name} {snapshot.id}"
@@ -37,7 +40,7 @@ class Keeping:
             return None
         chosen = dice.choice(copies)
         try:
-            self.world.snapshots.delete(self.world.stack(stack.id), chosen.id)
+            delete_snapshot(self.world.context, self.world.stack(stack.id), chosen.id)
         except NotUpdatable:
             return None
         return f"{stack.name} {chosen.id}"
@@ -48,7 +51,7 @@ class Keeping:
         if not copies:
             return None
         try:
-            self.world.updates.restore(self.world.stack(stack.id), dice.choice(copies).id)
+            restore_stack(self.world.context, self.world.stack(stack.id), dice.choice(copies).id)
         except NotUpdatable:
             return None
         return self._goal(stack)
@@ -63,7 +66,7 @@ class Keeping:
         if any(each.status != Status.COMPLETE for each in inside if each.deleted_at is None):
             return None
         try:
-            document = self.world.exports.abandon(self.world.stack(stack.id))
+            document = abandon_stack(self.world.context, self.world.stack(stack.id))
         except ActionInProgress:
             return None
         cloud = self.world.cloud

@@ -6,6 +6,7 @@ from simulation.helpers import ended
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.engine.updates import update_stack
 
 Json = typing.Any
 
@@ -30,7 +31,7 @@ def restricted(**actions: Json) -> Json:
 
 def update(world: World, stack: Stack, document: Json, environment: Json = None, **fields: Json) -> Stack:
     request = UpdateRequest(Goal(document, environment=environment or {}), **fields)
-    world.updates.update(world.stack(stack.id), request)
+    update_stack(world.context, world.stack(stack.id), request)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.cloud.wrong == []
     return world.stack(stack.id)

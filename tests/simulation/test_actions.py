@@ -11,6 +11,8 @@ from stoker.db.events import EventQuery
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.errors import NotUpdatable
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import cancel_action
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 def act(world: World, stack: Stack, kind: TaskKind) -> Stack:
-    world.operations.act(world.stack(stack.id), kind)
+    act_on_stack(world.context, world.stack(stack.id), kind)
     assert world.settle(lambda: ended(world, stack), within=60)
     return world.stack(stack.id)
 
@@ -34,7 +36,7 @@ def test_a_suspension_goes_against_the_order_and_a_resumption_with_it(world: Wor
     assert {(row.action, row.status) for row in rows(world, stack).values()} == {("SUSPEND", "COMPLETE")}
     with pytest.raises(NotUpdatable, match="Updating a stack when it is suspended is not supported"):
         world.update(stack, template(a={}))
-    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.SUSPEND)
     assert world.stack(stack.id) == result, "it is suspended already"
     count = len(history(world, stack))
     result = act(world, stack, TaskKind.RESUME)
@@ -94,7 +96,7 @@ def test_a_check_hides_no_thing_that_a_failed_creation_has_left(world: World, en
         updated(world, stack, template(b={}))
         assert "lost" not in world.cloud.objects
     else:
-        world.operations.delete(world.stack(stack.id))
+        delete_stack(world.context, world.stack(stack.id))
         assert world.settle(lambda: ended(world, stack), within=60)
         assert world.cloud.objects == {}
 
@@ -143,13 +145,13 @@ def test_a_check_of_a_stack_in_which_nothing_was_made_fails_at_once(world: World
 def test_no_action_begins_while_another_is_going_on(world: World, kind: TaskKind) -> None:
     stack = world.create("s", template(a={"after": 10}))
     with pytest.raises(NotUpdatable, match="CREATE_IN_PROGRESS is not supported"):
-        world.operations.act(world.stack(stack.id), kind)
+        act_on_stack(world.context, world.stack(stack.id), kind)
 
 
 def test_a_stack_can_be_deleted_while_it_is_being_suspended(world: World) -> None:
     stack = created(world, template(a={}, b={"needs": on("a")}))
-    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
-    world.operations.delete(world.stack(stack.id))
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.SUSPEND)
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).action == "DELETE"
     assert world.cloud.objects == {}
@@ -161,8 +163,8 @@ def test_an_action_waits_for_a_step_that_still_runs_from_before(world: World) ->
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1, "the update's step has not run yet"
-    world.updates.cancel(world.stack(stack.id), rollback=False)
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    cancel_action(world.context, world.stack(stack.id), rollback=False)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     while world.bus.hints:
         world.deliver(0, "host1")
     world.conductors["host1"].run_once()
@@ -173,7 +175,7 @@ def test_an_action_waits_for_a_step_that_still_runs_from_before(world: World) ->
 
 def test_a_type_that_cannot_check_says_so(world: World) -> None:
     stack = created(world, {**template(), "resources": {"n": {"type": "OS::Heat::None"}}})
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     assert world.settle(lambda: world.stack(stack.id).status != Status.IN_PROGRESS, within=20)
     resource_rows = world.database.read(lambda conn: resources.of_stack(conn, stack.id))
     assert [(row.action, row.status, row.reason) for row in resource_rows] == [

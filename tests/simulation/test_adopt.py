@@ -1,5 +1,6 @@
 """Export, abandon, adopt: a stack's document, and a stack made of it, with what is there left as it is."""
 
+import functools
 import json
 import pathlib
 import typing
@@ -11,7 +12,11 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.engine.errors import ActionInProgress, NotUpdatable
+from stoker.engine.exports import abandon_stack
 from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
+from stoker.engine.snapshots import take_snapshot
+from stoker.engine.stacks import create_stack, delete_stack
+from stoker.engine.updates import cancel_action, update_stack
 from stoker.template.residual import retokened
 
 Json = typing.Any
@@ -45,7 +50,7 @@ def test_a_stack_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> N
     before = rows(world, stack)
     objects = dict(world.cloud.objects)
     exported = world.export(world.stack(stack.id))
-    document = json.loads(json.dumps(world.exports.abandon(world.stack(stack.id))))
+    document = json.loads(json.dumps(abandon_stack(world.context, world.stack(stack.id))))
     assert document == exported
     assert document["environment"]["parameters"] == {"word": "s3cret"}
     password = document["resources"]["c"]["resource_data"]["value"]
@@ -83,13 +88,13 @@ def test_a_stack_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> N
     assert "s3cret" not in text
     assert password not in text
     sent = world.bus.sent
-    world.updates.update(again, _request(goal, word="s3cret"))
+    update_stack(world.context, again, _request(goal, word="s3cret"))
     assert world.bus.sent == sent, "nothing is to be done"
     updated(world, again, {**goal, "resources": {**goal["resources"], "d": {"type": "Sim::Server"}}})
     assert {row.physical_id for row in rows(world, again).values()} >= {
         row.physical_id for row in before.values()
     }
-    world.operations.delete(world.stack(again.id))
+    delete_stack(world.context, world.stack(again.id))
     assert world.settle(lambda: ended(world, again), within=60)
     assert world.cloud.objects == {}
 
@@ -112,7 +117,7 @@ def test_a_result_that_is_told_again_after_its_stack_was_abandoned_removes_nothi
         if not ended(world, stack):
             maker.run_once()
     assert world.stack(stack.id).status == Status.COMPLETE
-    world.exports.abandon(world.stack(stack.id))
+    abandon_stack(world.context, world.stack(stack.id))
     objects = dict(world.cloud.objects)
     assert len(objects) == 1
     world.settle(lambda: False, within=30)
@@ -121,14 +126,14 @@ def test_a_result_that_is_told_again_after_its_stack_was_abandoned_removes_nothi
 
 def test_data_that_is_no_secret_is_kept_as_that_of_every_other_stack(world: World) -> None:
     stack = created(world, plain_template(a={}))
-    again = adopted(world, world.exports.abandon(world.stack(stack.id)))
+    again = adopted(world, abandon_stack(world.context, world.stack(stack.id)))
     assert rows(world, again)["a"].data == {"address": "at-thing-1"}
     assert rows(world, again)["a"].attributes == {"address": "at-thing-1", "value": ""}
 
 
 def test_what_is_not_there_cannot_be_adopted_and_the_rest_is_left_as_it_is(world: World) -> None:
     stack = created(world, plain_template(a={}, b={"needs": on("a")}))
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     objects = dict(world.cloud.objects)
     document["resources"]["a"]["resource_id"] = "thing-77"
     again = adopted(world, document)
@@ -137,7 +142,7 @@ def test_what_is_not_there_cannot_be_adopted_and_the_rest_is_left_as_it_is(world
     assert rows(world, again)["b"].action == "INIT", "it stands on what is not there"
     assert rows(world, again)["b"].physical_id == document["resources"]["b"]["resource_id"]
     assert world.cloud.objects == objects
-    world.operations.delete(again)
+    delete_stack(world.context, again)
     assert world.settle(lambda: ended(world, again), within=60)
     assert world.cloud.objects == objects, "nothing was ever taken over"
 
@@ -145,14 +150,15 @@ def test_what_is_not_there_cannot_be_adopted_and_the_rest_is_left_as_it_is(world
 def test_an_update_goes_on_with_an_adoption_that_was_cancelled(world: World) -> None:
     text = plain_template(a={}, b={}, c={"needs": on("b")})
     stack = created(world, text)
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     objects = set(world.cloud.objects)
     goal = Goal(text)
     entries = document["resources"]
-    again = world.operations.create(
+    again = create_stack(
+        world.context,
         CreateRequest(
             "tenant", "t", goal, adopted={n: AdoptedResource(r["resource_id"]) for n, r in entries.items()}
-        )
+        ),
     )
     updated(world, again, text)
     assert set(world.cloud.objects) == objects
@@ -163,7 +169,7 @@ def test_an_update_goes_on_with_an_adoption_that_was_cancelled(world: World) -> 
 def test_what_refers_to_something_that_is_changed_is_adopted_before_and_updated_after(world: World) -> None:
     goal = plain_template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
     stack = created(world, goal)
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     ids = {name: entry["resource_id"] for name, entry in document["resources"].items()}
     again = world.adopt("t", document)
     world.deliver(0, "host0")
@@ -171,7 +177,7 @@ def test_what_refers_to_something_that_is_changed_is_adopted_before_and_updated_
     conductor.run_once()
     conductor.run_step()
     conductor.run_once()
-    world.updates.cancel(world.stack(again.id), rollback=False)
+    cancel_action(world.context, world.stack(again.id), rollback=False)
     world.calm()
     states = {name: f"{row.action}_{row.status}" for name, row in rows(world, again).items()}
     assert states == {"a": "ADOPT_COMPLETE", "b": "ADOPT_FAILED", "c": "INIT_COMPLETE"}
@@ -187,7 +193,7 @@ def test_what_refers_to_something_that_is_changed_is_adopted_before_and_updated_
 def test_what_stands_on_something_that_was_not_there_is_adopted_and_moved_over(world: World) -> None:
     goal = plain_template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
     stack = created(world, goal)
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     ids = {name: entry["resource_id"] for name, entry in document["resources"].items()}
     document["resources"]["a"]["resource_id"] = "thing-77"
     again = adopted(world, document)
@@ -202,11 +208,11 @@ def test_what_stands_on_something_that_was_not_there_is_adopted_and_moved_over(w
 def test_what_is_still_to_be_adopted_is_not_brought_to_something_else(world: World) -> None:
     """Nobody knows yet what it is."""
     stack = created(world, plain_template(a={"value": "1"}, b={}))
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     objects = dict(world.cloud.objects)
     again = world.adopt("t", document)
     changed = plain_template(a={"value": "2"}, b={})
-    for wish in (world.previews.preview, world.updates.update):
+    for wish in (world.previews.preview, functools.partial(update_stack, world.context)):
         with pytest.raises(
             NotUpdatable, match="Resource a is still to be adopted.*or leave the resource out"
         ):
@@ -220,15 +226,16 @@ def test_what_is_still_to_be_adopted_is_not_brought_to_something_else(world: Wor
 
 def test_an_update_lets_an_adoption_that_runs_come_to_its_end(world: World) -> None:
     stack = created(world, plain_template(a={"value": "1"}))
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     objects = set(world.cloud.objects)
-    again = world.operations.create(
+    again = create_stack(
+        world.context,
         CreateRequest(
             "tenant",
             "t",
             Goal(document["template"]),
             adopted={"a": AdoptedResource(document["resources"]["a"]["resource_id"])},
-        )
+        ),
     )
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()
@@ -240,7 +247,7 @@ def test_an_update_lets_an_adoption_that_runs_come_to_its_end(world: World) -> N
 
 def test_an_adoption_whose_conductor_died_goes_on_under_an_update(world: World) -> None:
     stack = created(world, plain_template(a={"value": "1"}))
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     objects = set(world.cloud.objects)
     again = world.adopt("t", document)
     world.bus.hints[:-1] = []
@@ -257,7 +264,7 @@ def test_an_adoption_whose_conductor_died_goes_on_under_an_update(world: World) 
 
 def test_a_failed_adoption_that_is_rolled_back_leaves_everything_alone(world: World) -> None:
     stack = created(world, plain_template(a={}, b={"needs": on("a")}, c={}))
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     objects = dict(world.cloud.objects)
     document["resources"]["b"]["resource_id"] = None
     again = adopted(world, document, disable_rollback=False)
@@ -271,7 +278,7 @@ def test_a_rollback_after_a_failed_adoption_keeps_what_was_adopted_and_changed_s
     """The update that is cancelled had changed one of them, and nothing of the stack was ever complete."""
     goal = plain_template(a={"value": "old"}, b={}, lost={})
     stack = created(world, goal)
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     document["resources"]["lost"]["resource_id"] = None
     again = adopted(world, document)
     assert (again.action, again.status) == ("ADOPT", Status.FAILED)
@@ -279,7 +286,7 @@ def test_a_rollback_after_a_failed_adoption_keeps_what_was_adopted_and_changed_s
     world.update(again, plain_template(a={"value": "new"}, b={"endless": True, "after": 20}))
     assert world.settle(lambda: rows(world, again)["a"].action == "UPDATE", within=60)
     world.calm()
-    world.updates.cancel(world.stack(again.id), rollback=True)
+    cancel_action(world.context, world.stack(again.id), rollback=True)
     assert world.settle(lambda: ended(world, again), within=60)
     assert world.stack(again.id).status == Status.COMPLETE
     after = rows(world, again)
@@ -293,23 +300,23 @@ def test_nothing_is_abandoned_while_it_still_changes(world: World) -> None:
     stack = world.create("s", plain_template(a={"after": 5}))
     for _ in range(2):
         with pytest.raises(ActionInProgress):
-            world.exports.abandon(world.stack(stack.id))
+            abandon_stack(world.context, world.stack(stack.id))
         assert world.export(world.stack(stack.id))["status"] == "IN_PROGRESS"
         world.calm()
-    world.updates.cancel(world.stack(stack.id), rollback=False)
+    cancel_action(world.context, world.stack(stack.id), rollback=False)
     with pytest.raises(ActionInProgress):
-        world.exports.abandon(world.stack(stack.id))
+        abandon_stack(world.context, world.stack(stack.id))
     world.calm()
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     assert document["resources"]["a"]["resource_id"] in world.cloud.objects
 
 
 def test_abandoning_deletes_the_snapshots_which_nobody_could_find_again(world: World) -> None:
     stack = created(world, plain_template(a={}))
-    world.snapshots.take(world.stack(stack.id), None)
+    take_snapshot(world.context, world.stack(stack.id), None)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.cloud.pictures
-    world.exports.abandon(world.stack(stack.id))
+    abandon_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).action == "DELETE"
     assert world.cloud.pictures == {}
@@ -320,7 +327,7 @@ def test_an_adoption_stops_at_no_breakpoint(world: World) -> None:
     goal = plain_template(a={})
     hooks = {"resource_registry": {"resources": {"*": {"hooks": ["pre-create", "post-create"]}}}}
     stack = created(world, goal)
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     again = adopted(world, {**document, "environment": hooks})
     assert (again.action, again.status) == ("ADOPT", Status.COMPLETE)
 
@@ -328,7 +335,7 @@ def test_an_adoption_stops_at_no_breakpoint(world: World) -> None:
 def test_secrets_are_sealed_from_the_first_moment_on(world: World) -> None:
     stack = world.create("s", template(), parameters={"word": "s3cret"})
     assert world.settle(lambda: ended(world, stack), within=60)
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     password = document["resources"]["c"]["resource_data"]["value"]
     assert document["resources"]["b"]["metadata"] == {"colour": "red", "word": "s3cret"}
     world.adopt("t", document)
@@ -342,7 +349,7 @@ def test_changed_metadata_is_adopted_as_it_is_and_sealed_where_it_tells_a_secret
 ) -> None:
     stack = world.create("s", template(), parameters={"word": "s3cret"})
     assert world.settle(lambda: ended(world, stack), within=60)
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     document["resources"]["b"]["metadata"] = {"note": {"word": "s3cret", "count": 1}}
     again = adopted(world, document)
     assert "s3cret" not in stored(world)

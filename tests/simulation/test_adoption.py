@@ -12,7 +12,9 @@ from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
 from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
-from stoker.engine.signals import Signals
+from stoker.engine.signals import send_signal
+from stoker.engine.stacks import create_stack, delete_stack
+from stoker.engine.updates import cancel_action, update_stack
 
 Json = typing.Any
 
@@ -33,7 +35,7 @@ def waiting(count: int = 1, **more: Json) -> Json:
 
 def signal(world: World, stack: Stack, number: int = 1) -> None:
     details = {"id": str(number), "status": "SUCCESS"}
-    Signals(world.context).signal(world.stack(stack.id), "handle", details)
+    send_signal(world.context, world.stack(stack.id), "handle", details)
 
 
 def parked(world: World, stack: Stack) -> list[str]:
@@ -155,9 +157,9 @@ def test_what_went_on_ends_with_the_goal_it_went_on_for(world: World, how: str) 
     world.update(stack, waiting(new=server(fail=how == "failure", after=1)))
     world.calm_once()
     if how == "delete":
-        world.operations.delete(world.stack(stack.id))
+        delete_stack(world.context, world.stack(stack.id))
     elif how == "cancel":
-        world.updates.cancel(world.stack(stack.id), rollback=False)
+        cancel_action(world.context, world.stack(stack.id), rollback=False)
     assert world.settle(lambda: ended(world, stack), within=320)
     current = world.stack(stack.id)
     if how == "delete":
@@ -189,11 +191,11 @@ def test_a_nested_stack_goes_on_under_a_goal_that_repeats_it(world: World) -> No
     def goal(**more: Json) -> Goal:
         return Goal(template(child={"type": "child.yaml"}, **more), files={"child.yaml": child})
 
-    stack = world.operations.create(CreateRequest("tenant", "s", goal()))
+    stack = create_stack(world.context, CreateRequest("tenant", "s", goal()))
     world.calm()
     before = rows(world, stack)["child"]
     assert parked(world, stack) == ["create"]
-    world.updates.update(world.stack(stack.id), UpdateRequest(goal(new=server())))
+    update_stack(world.context, world.stack(stack.id), UpdateRequest(goal(new=server())))
     world.calm()
     assert parked(world, stack) == ["create"]
     assert complete(world, stack)

@@ -11,6 +11,8 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import update_stack
 from stoker.features.diagnosis.advice import ADVICE, Advice, advise
 from stoker.resources.contract.errors import OverQuota, PermanentError
 from stoker.resources.contract.views import ResourceView
@@ -60,7 +62,7 @@ class Failure:
 def deleted_behind_the_back(world: World) -> Failure:
     stack = created(world, DOCUMENT)
     del world.cloud.objects[str(rows(world, stack)["a"].physical_id)]
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     return Failure(settled(world, stack))
 
 
@@ -101,7 +103,7 @@ def undeletable(world: World, why: str) -> Failure:
         return usual(name, target)
 
     world.cloud.call = call  # type: ignore[method-assign]
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     failed = settled(world, stack)
 
     def release() -> None:
@@ -130,11 +132,11 @@ def carry_out(world: World, failure: Failure, advice: Advice) -> Stack:
         assert "--existing" in words
         document = failure.document if "--template" in words else ""
         request = UpdateRequest(Goal(document), existing=True, converge="--converge" in words)
-        world.updates.update(world.stack(stack.id), request)
+        update_stack(world.context, world.stack(stack.id), request)
     elif words[2] == "delete":
-        world.operations.delete(world.stack(stack.id))
+        delete_stack(world.context, world.stack(stack.id))
     else:
-        world.operations.act(world.stack(stack.id), TaskKind(words[2]))
+        act_on_stack(world.context, world.stack(stack.id), TaskKind(words[2]))
     return settled(world, stack)
 
 
@@ -152,5 +154,5 @@ def test_each_advice_is_given_for_its_cause_and_helps(world: World, advice: Advi
 def test_what_was_said_before_does_not_help_after_a_check(world: World) -> None:
     """The same check finds the same."""
     failure = deleted_behind_the_back(world)
-    world.operations.act(world.stack(failure.stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(failure.stack.id), TaskKind.CHECK)
     assert settled(world, failure.stack).status == Status.FAILED

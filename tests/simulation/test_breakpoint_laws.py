@@ -9,6 +9,7 @@ from simulation.helpers import ended, on, rows, template
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.engine.breakpoints import clear_breakpoint, continue_held
 
 Json = typing.Any
 GRAPHS = 12
@@ -76,7 +77,7 @@ def test_at_rest_is_made_what_is_not_behind_a_breakpoint_and_any_order_of_cleari
             if current:
                 held = True
                 one = dice.choice(current)
-                world.breakpoints.clear(world.stack(stack.id), one.resource_name, one.hook)
+                clear_breakpoint(world.context, world.stack(stack.id), one.resource_name, one.hook)
                 hooks[one.resource_name].discard(one.hook)
             else:
                 assert ended(world, stack)
@@ -104,7 +105,7 @@ def test_steps_make_one_layer_at_a_time(tmp_path: pathlib.Path) -> None:
             names = {item.resource_name for item in world.held(world.stack(stack.id))}
             assert names_made(world, stack) == done
             assert names == {n for n in needs if n not in done and set(needs[n]) <= done}
-            world.breakpoints.continue_held(world.stack(stack.id), step=True)
+            continue_held(world.context, world.stack(stack.id), step=True)
             done |= names
             world.settle(lambda: False, within=1)
         assert done == set(needs)

@@ -11,7 +11,11 @@ from stoker.db.events import EventQuery
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
+from stoker.engine.breakpoints import clear_breakpoint, continue_held
 from stoker.engine.errors import InvalidHook
+from stoker.engine.snapshots import delete_snapshot, take_snapshot
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import cancel_action
 
 Json = typing.Any
 PATHS = template(a1={}, a2={"needs": on("a1")}, a3={"needs": on("a2")}, b1={}, b2={"needs": on("b1")}, c1={})
@@ -37,7 +41,7 @@ def reasons(world: World, stack: Stack, name: str) -> list[tuple[str, str]]:
 
 
 def go_on(world: World, stack: Stack, **options: Json) -> list[str]:
-    done = world.breakpoints.continue_held(world.stack(stack.id), **options)
+    done = continue_held(world.context, world.stack(stack.id), **options)
     rest(world)
     return sorted(item.resource_name for item in done)
 
@@ -58,12 +62,12 @@ def test_what_is_behind_a_breakpoint_stops_and_everything_else_completes(world: 
         "CREATE paused at breakpoints: pre-create on a2, post-create on b1",
         "CREATE paused at breakpoints: post-create on b1, pre-create on a2",
     )
-    world.breakpoints.clear(world.stack(stack.id), "a2", "pre-create")
+    clear_breakpoint(world.context, world.stack(stack.id), "a2", "pre-create")
     rest(world)
     assert states(world, stack)["a3"] == "CREATE_COMPLETE"
     assert states(world, stack)["b2"] == "INIT_COMPLETE"
     assert world.stack(stack.id).reason == "CREATE paused at breakpoint: post-create on b1"
-    world.breakpoints.clear(world.stack(stack.id), "b1", "post-create")
+    clear_breakpoint(world.context, world.stack(stack.id), "b1", "post-create")
     rest(world)
     assert status(world, stack) == "CREATE_COMPLETE"
     assert reasons(world, stack, "a2") == [
@@ -91,7 +95,7 @@ def test_a_breakpoint_holds_although_no_conductor_is_up_and_none_works_while_it_
     rest(world)
     assert held(world, stack) == [("a", "pre-create")]
     assert (world.bus.sent, [c.loop.in_progress for c in world.awake()]) == (0, [0])
-    world.breakpoints.clear(world.stack(stack.id), "a", "pre-create")
+    clear_breakpoint(world.context, world.stack(stack.id), "a", "pre-create")
     world.kill("fresh")
     world.start("other")
     rest(world)
@@ -118,19 +122,19 @@ def test_clearing_what_is_not_held_is_an_error_and_changes_nothing(world: World,
     with pytest.raises(
         InvalidHook, match=f'nvalid hook type "{hook}"|"{hook}" hook is not defined on Server'
     ):
-        world.breakpoints.clear(world.stack(stack.id), "a1", hook)
+        clear_breakpoint(world.context, world.stack(stack.id), "a1", hook)
     with pytest.raises(
         InvalidHook, match='No resource "x." of stack s is held at a breakpoint; held are: a2'
     ):
-        world.breakpoints.continue_held(world.stack(stack.id), names=["a*", "x?"])
+        continue_held(world.context, world.stack(stack.id), names=["a*", "x?"])
     assert held(world, stack) == [("a2", "pre-create")]
     assert (world.stack(stack.id), states(world, stack), len(reasons(world, stack, "a1"))) == before
-    world.breakpoints.clear(world.stack(stack.id), "a2", "pre-create")
+    clear_breakpoint(world.context, world.stack(stack.id), "a2", "pre-create")
     with pytest.raises(InvalidHook, match='The "pre-create" hook is not defined on Server "a2" Stack "s"'):
-        world.breakpoints.clear(world.stack(stack.id), "a2", "pre-create")
+        clear_breakpoint(world.context, world.stack(stack.id), "a2", "pre-create")
     rest(world)
     with pytest.raises(InvalidHook, match="Nothing of stack s is held at a breakpoint"):
-        world.breakpoints.continue_held(world.stack(stack.id))
+        continue_held(world.context, world.stack(stack.id))
 
 
 def test_several_go_on_by_wildcard_or_by_the_kind_of_breakpoint(world: World) -> None:
@@ -166,7 +170,7 @@ def test_continue_ends_going_step_by_step(world: World) -> None:
     rest(world)
     go_on(world, stack, step=True)
     assert held(world, stack) == [("b", "pre-create")]
-    world.breakpoints.clear(world.stack(stack.id), "b", "pre-create")
+    clear_breakpoint(world.context, world.stack(stack.id), "b", "pre-create")
     rest(world)
     assert held(world, stack) == [("c", "pre-create")], "one cleared by itself does not end it"
     go_on(world, stack)
@@ -214,7 +218,7 @@ def test_a_replacement_stops_before_its_creation_and_before_its_cleanup(world: W
     assert held(world, stack) == [("a", "pre-delete")], "b was not replaced, so nothing of it is cleaned up"
     assert states(world, stack) == {"a": "CREATE_COMPLETE", "b": "UPDATE_COMPLETE"}
     assert old in world.cloud.objects
-    world.breakpoints.clear(world.stack(stack.id), "a", "pre-delete")
+    clear_breakpoint(world.context, world.stack(stack.id), "a", "pre-delete")
     rest(world)
     assert held(world, stack) == [("a", "post-delete")]
     assert old not in world.cloud.objects
@@ -244,7 +248,7 @@ def test_a_deletion_stops_before_and_behind_its_resources(world: World) -> None:
     environment = hooks(b=["pre-delete", "post-delete"])
     stack = world.create("s", document, environment=environment)
     rest(world)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     assert held(world, stack) == [("b", "pre-delete")]
     assert states(world, stack) == {"a": "CREATE_COMPLETE", "b": "CREATE_COMPLETE"}
@@ -260,10 +264,10 @@ def test_a_deletion_stops_before_and_behind_its_resources(world: World) -> None:
 def test_a_deletion_that_is_held_can_time_out_and_be_asked_for_again(world: World, hook: str) -> None:
     stack = world.create("s", template(a={}, b={"needs": on("a"), "looks": 3}), environment=hooks(a=hook))
     rest(world)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     assert held(world, stack) == [("a", hook)]
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     assert held(world, stack) == [("a", hook)], "it is being deleted, so it stays as it is"
     go_on(world, stack)
@@ -310,7 +314,7 @@ def test_a_cleared_breakpoint_does_not_come_back_when_the_action_is_tried_again(
 def test_a_stack_is_deleted_while_it_is_held(world: World, held_at: str) -> None:
     stack = world.create("s", PATHS, environment=hooks(a2=held_at))
     rest(world)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "DELETE_COMPLETE"
     assert world.cloud.objects == {}
@@ -324,7 +328,7 @@ def test_a_stack_is_cancelled_while_it_is_held(world: World) -> None:
     world.update(stack, changed, environment=hooks(a1="pre-update"))
     rest(world)
     assert held(world, stack) == [("a1", "pre-update")]
-    world.updates.cancel(world.stack(stack.id), rollback=True)
+    cancel_action(world.context, world.stack(stack.id), rollback=True)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "ROLLBACK_COMPLETE"
     assert states(world, stack)["a1"] == "CREATE_COMPLETE"
@@ -369,7 +373,7 @@ def test_the_clock_stands_while_all_that_is_unfinished_is_held(world: World) -> 
     world.settle(lambda: False, within=1000)
     assert status(world, stack) == "CREATE_IN_PROGRESS"
     now = world.clock.now
-    world.breakpoints.clear(world.stack(stack.id), "a", "pre-create")
+    clear_breakpoint(world.context, world.stack(stack.id), "a", "pre-create")
     assert world.stack(stack.id).deadline_at == now + current.remaining
     assert world.settle(lambda: ended(world, stack), within=20)
     current = world.stack(stack.id)
@@ -379,9 +383,9 @@ def test_the_clock_stands_while_all_that_is_unfinished_is_held(world: World) -> 
 def test_the_clock_stands_although_a_snapshot_is_being_deleted(world: World) -> None:
     slow = {"after": 5}
     stack = created(world, template(a=slow))
-    snapshot = world.snapshots.take(stack, None)
+    snapshot = take_snapshot(world.context, stack, None)
     assert world.settle(lambda: ended(world, stack), within=20)
-    world.snapshots.delete(world.stack(stack.id), snapshot.id)
+    delete_snapshot(world.context, world.stack(stack.id), snapshot.id)
     world.calm()
     assert sum(conductor.loop.in_progress for conductor in world.awake()) == 1
     world.update(stack, template(a=slow, b={}), environment=hooks(b="pre-create"))
@@ -392,15 +396,15 @@ def test_the_clock_stands_although_a_snapshot_is_being_deleted(world: World) -> 
 
 def test_the_clock_does_not_stand_while_a_deletion_waits_for_that_of_a_snapshot(world: World) -> None:
     stack = created(world, template(a={}))
-    snapshot = world.snapshots.take(stack, None)
+    snapshot = take_snapshot(world.context, stack, None)
     assert world.settle(lambda: ended(world, stack), within=20)
     world.update(stack, template(a={}, b={}), environment=hooks(b="pre-delete"))
     assert world.settle(lambda: ended(world, stack), within=20)
-    world.snapshots.delete(world.stack(stack.id), snapshot.id)
+    delete_snapshot(world.context, world.stack(stack.id), snapshot.id)
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1, "it is taken, and has not begun"
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     while world.bus.hints:
         world.deliver(0, "host1")
     world.conductors["host1"].run_once()
@@ -416,7 +420,7 @@ def test_a_clock_that_went_on_strikes_after_the_time_that_was_left(world: World)
     stack = world.create("s", document, environment=hooks(a="pre-create"), timeout_mins=1)
     world.settle(lambda: False, within=500)
     cleared_at = world.clock.now
-    world.breakpoints.clear(world.stack(stack.id), "a", "pre-create")
+    clear_breakpoint(world.context, world.stack(stack.id), "a", "pre-create")
     assert world.settle(lambda: ended(world, stack), within=100)
     assert world.stack(stack.id).reason == "Create timed out"
     assert 60 <= world.clock.now - cleared_at <= 69
@@ -561,11 +565,11 @@ def test_a_deletion_is_ended_by_a_breakpoint_and_the_next_goes_on(world: World, 
         "s", template(a={}, b={"needs": on("a")}), environment=hooks(b={hook: {"abort": True}})
     )
     rest(world)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "DELETE_FAILED"
     assert set(states(world, stack)) == ({"a", "b"} if hook == "pre-delete" else {"a"})
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     if hook == "pre-delete":
         assert held(world, stack) == [("b", hook)], "ended again it could never be deleted"
@@ -580,9 +584,9 @@ def test_a_deletion_is_ended_by_a_breakpoint_and_the_next_goes_on(world: World, 
 def test_two_who_clear_at_once_do_not_both_succeed(world: World) -> None:
     stack = world.create("s", template(a={}), environment=hooks(a="pre-create"))
     current = world.stack(stack.id)
-    world.breakpoints.clear(current, "a", "pre-create")
+    clear_breakpoint(world.context, current, "a", "pre-create")
     with pytest.raises(InvalidHook):
-        world.breakpoints.clear(current, "a", "pre-create")
+        clear_breakpoint(world.context, current, "a", "pre-create")
     rest(world)
     assert [r for _, r in reasons(world, stack, "a")].count("Hook pre-create is cleared") == 1
 
@@ -590,7 +594,7 @@ def test_two_who_clear_at_once_do_not_both_succeed(world: World) -> None:
 def test_a_check_stops_nowhere(world: World) -> None:
     stack = world.create("s", template(a={}), environment=hooks(a="pre-update"))
     rest(world)
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "CHECK_COMPLETE"
 

@@ -31,10 +31,7 @@ from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
 from stoker.engine.guests import Guests
 from stoker.engine.signal_urls import SignalAddresses
-from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
-from stoker.engine.stacks import StackOperations
-from stoker.engine.updates import Updates
 from stoker.features.preview.updates import Previews
 from stoker.features.preview.validation import Validation
 from stoker.keystone.caller import CallerAccess
@@ -189,14 +186,9 @@ class Site:
         )
         services = Services(
             database=world.database,
-            stacks=StackOperations(context),
-            updates=Updates(context),
-            signals=Signals(context),
-            snapshots=world.snapshots,
-            exports=world.exports,
+            context=context,
             guests=Guests(context, ADDRESSES, lambda config: None),
             software=SoftwareOperations(context),
-            breakpoints=world.breakpoints,
             registry=self.registry,
             sealer=world.sealer,
             auth=self.auth,

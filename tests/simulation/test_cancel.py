@@ -16,6 +16,9 @@ from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import cancel as stopping
 from stoker.db.work import orphans
 from stoker.engine.errors import NotUpdatable
+from stoker.engine.snapshots import take_snapshot
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import restore_stack
 from stoker.resources.contract.context import StepContext
 from stoker.resources.contract.errors import PermanentError
 from stoker.resources.contract.plugin import ResourceType
@@ -81,7 +84,7 @@ def test_a_creation_can_be_cancelled_and_rolled_back_to_nothing(world: World) ->
 
 def test_what_cannot_be_rolled_back_is_cancelled_without(world: World) -> None:
     stack = created(world, template(a={"hangs": ["check"]}))
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     world.calm()
     with pytest.raises(NotUpdatable, match="CHECK cannot be rolled back; cancel it without rollback"):
         cancel(world, stack, rollback=True)
@@ -120,7 +123,7 @@ def test_what_a_step_makes_after_it_was_detached_is_removed_and_changes_nothing(
     stack = begun(world, template(a={"hangs": ["create"]}))
     cancel(world, stack)
     pass_grace(world)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=10)
     before = world.stack(stack.id)
     count = len(history(world, stack))
@@ -163,7 +166,7 @@ def test_no_check_makes_a_resource_sound_whose_deletion_was_detached(world: Worl
     world.calm()
     cancel(world, stack)
     pass_grace(world)
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     assert world.settle(lambda: ended(world, stack), within=10)
     states = {name: f"{row.action}_{row.status}" for name, row in rows(world, stack).items()}
     assert states == {"a": "DELETE_FAILED", "b": "CHECK_COMPLETE"}
@@ -178,9 +181,9 @@ def test_an_action_leaves_alone_what_came_to_nothing_while_it_waited(world: Worl
     stack = begun(world, template(a={"hangs": ["create"]}, b={}))
     cancel(world, stack)
     if kind == TaskKind.SNAPSHOT:
-        world.snapshots.take(world.stack(stack.id), None)
+        take_snapshot(world.context, world.stack(stack.id), None)
     else:
-        world.operations.act(world.stack(stack.id), kind)
+        act_on_stack(world.context, world.stack(stack.id), kind)
     pass_grace(world)
     assert world.settle(lambda: ended(world, stack), within=10)
     assert (world.stack(stack.id).action, world.stack(stack.id).status) == (kind.upper(), Status.COMPLETE)
@@ -189,13 +192,13 @@ def test_an_action_leaves_alone_what_came_to_nothing_while_it_waited(world: Worl
     assert ("a", kind.upper(), "IN_PROGRESS") not in history(world, stack)
     hanging(world)[0].go_on()
     if kind == TaskKind.SUSPEND:
-        world.operations.act(world.stack(stack.id), TaskKind.RESUME)
+        act_on_stack(world.context, world.stack(stack.id), TaskKind.RESUME)
         assert world.settle(lambda: ended(world, stack), within=10)
     if kind == TaskKind.SNAPSHOT:
         [copy] = world.database.read(lambda conn: resources.copies(conn, stack.id))
         assert (copy.name, copy.status) == ("b", "COMPLETE")
         [snapshot] = world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
-        world.updates.restore(world.stack(stack.id), snapshot.id)
+        restore_stack(world.context, world.stack(stack.id), snapshot.id)
         world.calm()
         hanging(world)[0].go_on()
         assert world.settle(lambda: ended(world, stack), within=10)
@@ -376,7 +379,7 @@ def test_what_a_conductor_without_a_name_has_made_late_is_removed_by_the_others(
     [alone] = hanging(world)
     other = counts_as_gone(world, alone)
     cancel(world, stack)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     while not ended(world, stack):
         work_alone(world, other)
         while other.hanging:
@@ -397,7 +400,7 @@ def test_a_step_that_is_detached_when_its_task_was_taken_away_leaves_nothing_beh
     [conductor] = hanging(world)
     cancel(world, stack)
     other = counts_as_gone(world, conductor)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     while not ended(world, stack):
         work_alone(world, other)
     world.resume(conductor.host)
@@ -486,7 +489,7 @@ def test_what_is_made_for_a_stack_that_was_purged_is_told_in_the_log(
     stack = begun(world, template(a={"hangs": ["create"]}))
     [conductor] = hanging(world)
     counts_as_gone(world, conductor)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     world.database.write(lambda conn: stacks.purge(conn, [stack.id]))
     conductor.go_on()
     for _ in range(2):
@@ -524,7 +527,7 @@ def test_what_is_made_for_a_resource_that_is_held_behind_its_deletion_is_removed
     stack = begun(world, template(a={"hangs": ["create"]}), environment=hooks)
     [conductor] = hanging(world)
     other = counts_as_gone(world, conductor)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     for _ in range(2):
         work_alone(world, other)
     assert (rows(world, stack)["a"].action, rows(world, stack)["a"].status) == ("DELETE", Status.COMPLETE)
@@ -550,7 +553,7 @@ def test_what_a_step_makes_after_its_conductor_counted_as_gone_is_removed(
     if held:
         world.update(stack, template(b={}), environment=hooks)
     else:
-        world.operations.delete(world.stack(stack.id))
+        delete_stack(world.context, world.stack(stack.id))
     for _ in range(2):
         work_alone(world, other)
     current = world.stack(stack.id)

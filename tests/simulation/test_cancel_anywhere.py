@@ -15,6 +15,10 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.errors import NotUpdatable
+from stoker.engine.exports import abandon_stack
+from stoker.engine.snapshots import take_snapshot
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import cancel_action, restore_stack
 
 Json = typing.Any
 OLD = template(a={"value": "old", "looks": 2}, b={"needs": on("a"), "size": 1}, c={"needs": on("b")})
@@ -63,15 +67,15 @@ def finished(world: World, stack: Stack) -> Stack:
 
 
 def act(kind: TaskKind) -> Callable[[World, Stack], None]:
-    return lambda world, stack: world.operations.act(world.stack(stack.id), kind)
+    return lambda world, stack: act_on_stack(world.context, world.stack(stack.id), kind)
 
 
 def restore(world: World, stack: Stack) -> None:
-    snapshot = world.snapshots.take(world.stack(stack.id), None)
+    snapshot = take_snapshot(world.context, world.stack(stack.id), None)
     finished(world, stack)
     world.update(stack, NEW)
     finished(world, stack)
-    world.updates.restore(world.stack(stack.id), snapshot.id)
+    restore_stack(world.context, world.stack(stack.id), snapshot.id)
 
 
 def resume(world: World, stack: Stack) -> None:
@@ -84,16 +88,16 @@ def roll_back(world: World, stack: Stack) -> None:
     world.update(stack, NEW)
     for _ in range(10):
         step(world)
-    world.updates.cancel(world.stack(stack.id), rollback=True)
+    cancel_action(world.context, world.stack(stack.id), rollback=True)
 
 
 BEGIN: dict[str, Callable[[World, Stack], None]] = {
     "UPDATE": lambda world, stack: world.update(stack, NEW),
-    "DELETE": lambda world, stack: world.operations.delete(world.stack(stack.id)),
+    "DELETE": lambda world, stack: delete_stack(world.context, world.stack(stack.id)),
     "CHECK": act(TaskKind.CHECK),
     "SUSPEND": act(TaskKind.SUSPEND),
     "RESUME": resume,
-    "SNAPSHOT": lambda world, stack: void(world.snapshots.take(world.stack(stack.id), None)),
+    "SNAPSHOT": lambda world, stack: void(take_snapshot(world.context, world.stack(stack.id), None)),
     "RESTORE": restore,
     "ROLLBACK": roll_back,
 }
@@ -110,7 +114,7 @@ def begun(world: World, action: str, name: str) -> Stack:
     if action == "ADOPT":
         old = world.create(f"{name}-before", OLD)
         finished(world, old)
-        return world.adopt(name, world.exports.abandon(world.stack(old.id)))
+        return world.adopt(name, abandon_stack(world.context, world.stack(old.id)))
     stack = world.create(name, OLD)
     finished(world, stack)
     BEGIN[action](world, stack)
@@ -142,7 +146,7 @@ def goes_on(world: World, stack: Stack, action: str) -> None:
 
 
 def delete(world: World, stack: Stack) -> None:
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     finished(world, stack)
     assert world.cloud.objects == {}
 
@@ -162,11 +166,11 @@ def test_it_ends_there_and_the_next_update_goes_on(
         assert point < POINTS
         if refused:
             with pytest.raises(NotUpdatable, match="is not supported"):
-                world.updates.cancel(world.stack(stack.id), rollback=rollback)
+                cancel_action(world.context, world.stack(stack.id), rollback=rollback)
             outcome = finished(world, stack)
             assert (outcome.action, outcome.status) == (action, Status.COMPLETE), outcome.reason
         else:
-            world.updates.cancel(world.stack(stack.id), rollback=rollback)
+            cancel_action(world.context, world.stack(stack.id), rollback=rollback)
             check_ended(world, stack, action, rollback=rollback)
             goes_on(world, stack, action)
         delete(world, stack)

@@ -10,6 +10,7 @@ from simulation.nested import children, created, hot, server, settled, updated
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.engine.stacks import delete_stack
 from stoker.resources.nested.base import output_error
 
 Json = typing.Any
@@ -81,7 +82,7 @@ def test_an_update_fetches_the_template_again(world: World) -> None:
     world.templates[OTHER] = inner()
     updated(world, stack, outer(OTHER, "w"))
     assert held(world) == ["w"]
-    world.operations.delete(stack)
+    delete_stack(world.context, stack)
     settled(world, stack)
     assert world.cloud.objects == {}
 

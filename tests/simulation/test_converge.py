@@ -8,6 +8,7 @@ from simulation.helpers import created, ended, history, on, previewed, rows
 from simulation.restrictions import restricted, server, state, template, update, volume
 from simulation.world import World
 from stoker.db.states import Status
+from stoker.engine.stacks import delete_stack
 from stoker.resources.contract.errors import RetryableError
 
 Json = typing.Any
@@ -89,7 +90,7 @@ def test_a_look_that_is_superseded_harms_nothing(world: World, monkeypatch: pyte
     assert rows(world, stack)["a"].id == before.id
     world.update(stack, document, converge=True)
     world.calm_once()
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.cloud.objects == {}
 

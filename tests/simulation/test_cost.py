@@ -15,6 +15,9 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.engine.snapshots import take_snapshot
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import update_stack
 
 Json = typing.Any
 SMALL = 40
@@ -78,10 +81,10 @@ def test_a_request_writes_in_one_transaction(tmp_path: pathlib.Path) -> None:
     stack = world.create("s", chain(3))
     assert len(writes) == 1
     requests: list[Callable[[Stack], object]] = [
-        lambda now: world.updates.update(now, UpdateRequest(Goal(wide(4)))),
-        lambda now: world.operations.act(now, TaskKind.CHECK),
-        lambda now: world.snapshots.take(now, None),
-        lambda now: world.operations.delete(now),
+        lambda now: update_stack(world.context, now, UpdateRequest(Goal(wide(4)))),
+        lambda now: act_on_stack(world.context, now, TaskKind.CHECK),
+        lambda now: take_snapshot(world.context, now, None),
+        lambda now: delete_stack(world.context, now),
     ]
     for request in requests:
         assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)

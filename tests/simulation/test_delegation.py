@@ -15,8 +15,8 @@ from stoker.db.errors import NameTaken, Unavailable
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
-from stoker.engine.stacks import StackOperations
-from stoker.engine.updates import Updates
+from stoker.engine.stacks import create_stack, delete_stack
+from stoker.engine.updates import update_stack
 from stoker.keystone.delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer
 from stoker.keystone.delegations import LATER, LOST_AFTER
 from stoker.resources.contract.cloud import Trustor
@@ -90,8 +90,6 @@ class Scene:
         self.world = world
         self.keystone = FakeKeystone()
         self.context = dataclasses.replace(world.context, delegations=world.delegations(self.keystone))
-        self.operations = StackOperations(self.context)
-        self.updates = Updates(self.context)
         revoke = world.revoke = self.context.delegations.revoke
         self.duty = Credentials(duty_context(world.database, self, clock=world.clock, revoke=revoke))
 
@@ -99,11 +97,11 @@ class Scene:
         return True
 
     def create(self, name: str = "s") -> Stack:
-        return self.operations.create(CreateRequest("t", name, Goal(TEMPLATE), trustor=WHO))
+        return create_stack(self.context, CreateRequest("t", name, Goal(TEMPLATE), trustor=WHO))
 
     def update(self, stack: Stack) -> None:
         now = self.world.stack(stack.id)
-        self.updates.update(now, UpdateRequest(Goal(TEMPLATE), trustor=WHO))
+        update_stack(self.context, now, UpdateRequest(Goal(TEMPLATE), trustor=WHO))
 
     def let_pass(self, seconds: float) -> None:
         self.world.clock.now += seconds
@@ -258,7 +256,7 @@ def test_an_update_of_a_stack_that_is_deleted_meanwhile_leaves_no_credential(sce
     world = scene.world
 
     def delete() -> None:
-        world.operations.delete(world.stack(stack.id))
+        delete_stack(world.context, world.stack(stack.id))
         assert world.settle(lambda: world.stack(stack.id).deleted_at is not None, within=60)
         scene.duty.run()
 

@@ -1,5 +1,6 @@
 """Drift: what users change behind their stacks is seen, shown, and healed where that is asked for."""
 
+import functools
 import json
 import pathlib
 import typing
@@ -15,6 +16,7 @@ from sqlalchemy.engine import Connection
 from stoker.db import credentials
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.engine.updates import heal_stack
 from stoker.features.drift import rows as drift
 from stoker.features.drift.context import DriftServices
 from stoker.features.drift.duty import Drift, Observing
@@ -42,7 +44,9 @@ class Watch:
             session=world.context.delegations.session,
             host="a",
         )
-        records = DriftRecords(self.services, interval=INTERVAL, heal=world.updates.heal)
+        records = DriftRecords(
+            self.services, interval=INTERVAL, heal=functools.partial(heal_stack, world.context)
+        )
         self.observer = ProjectObserver(self.services, records)
 
     def look(self, stack: Stack) -> TreeDrift:

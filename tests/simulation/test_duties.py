@@ -17,6 +17,7 @@ from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import tasks
 from stoker.engine import cancel
+from stoker.engine.stacks import delete_stack
 
 Json = typing.Any
 DAY = 86400.0
@@ -103,7 +104,7 @@ def test_a_stack_that_went_on_to_something_else_does_not_time_out_with_the_other
     late, gone_on = (world.create(name, template(1, endless=True)) for name in "ab")
     world.calm()
     due = [DueStack(stack.id, stack.shard, stack.traversal, 0.0) for stack in (late, gone_on)]
-    world.operations.delete(gone_on)
+    delete_stack(world.context, gone_on)
     world.pass_time(301)
     ended = world.database.write(
         lambda conn: cancel.time_out_all(conn, due, by="host0", now=world.clock.now, grace=30.0)
@@ -158,6 +159,6 @@ def test_the_end_of_an_empty_child_announces_the_parents_task_that_it_wakes(worl
     child = world.create("child", template(0))
     waiting = wait_for_end(world, child.id, parent)
     world.bus.hints.clear()
-    world.operations.delete(child)
+    delete_stack(world.context, child)
     assert world.stack(child.id).deleted_at is not None
     assert [ids for _, ids in world.bus.hints] == [(waiting,)]

@@ -16,7 +16,8 @@ from stoker.db.event_sinks import LINGER, SinkRow
 from stoker.db.events import EventQuery
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.engine.signals import Signals
+from stoker.engine.signals import send_signal, set_health
+from stoker.engine.stacks import delete_stack
 
 Json = typing.Any
 
@@ -201,7 +202,7 @@ def test_the_last_message_is_that_of_the_deletion_and_the_credential_waits_for_i
     serve(world)
     world.database.write(lambda conn: credentials.put(conn, stack.id, {}, world.clock.now))
     world.unsent = 1.0
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     serve(world)
     serve(world, LINGER)
 
@@ -227,8 +228,8 @@ def test_a_signal_and_an_action_without_resources_are_sent_too(world: World) -> 
     stack = world.create("s", template)
     serve(world)
     before = len(received(world))
-    Signals(world.context).signal(world.stack(stack.id), "w", {"status": "SUCCESS", "id": "1"})
-    Signals(world.context).mark_unhealthy(world.stack(stack.id), "w", unhealthy=True, reason="broken")
+    send_signal(world.context, world.stack(stack.id), "w", {"status": "SUCCESS", "id": "1"})
+    set_health(world.context, world.stack(stack.id), "w", unhealthy=True, reason="broken")
     serve(world)
     actions = [message["payload"]["resource_action"] for message in world.queues["q"][before:]]
     assert actions == ["SIGNAL", "CHECK"]
@@ -267,7 +268,7 @@ def test_stacks_without_sinks_cost_no_statement(tmp_path: pathlib.Path) -> None:
     world.settle(lambda: world.stack(stack.id).status == "COMPLETE", within=60)
     world.update(stack, flat(2))
     world.calm()
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     world.calm()
     assert world.stack(stack.id).status == "COMPLETE"
     touched = [text for text in statements if "event_sink" in text or "event_delivery" in text]

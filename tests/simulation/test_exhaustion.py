@@ -15,6 +15,7 @@ from stoker.conductor.worker.pool import NoThread
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.db.work import tasks
+from stoker.engine.stacks import delete_stack
 
 Json = typing.Any
 MANY: dict[str, Json] = {f"r{number}": {"looks": 3, "after": 2} for number in range(6)}
@@ -175,7 +176,7 @@ def test_a_hanging_step_is_detached_although_an_error_has_lost_its_grace_period(
     assert len(conductor.hanging) == 1
     with monkeypatch.context() as patch:
         patch.setattr(TimerQueue, "add", Breaks(TimerQueue.add, 1, after=False).method())
-        world.operations.delete(world.stack(stack.id))
+        delete_stack(world.context, world.stack(stack.id))
         world.calm()
     world.pass_time(GRACE + 1)
     world.calm()

@@ -19,6 +19,7 @@ from simulation.helpers import (
 )
 from simulation.world import World
 from stoker.db.states import Status, TaskKind
+from stoker.engine.stacks import act_on_stack, delete_stack
 
 Json = typing.Any
 
@@ -45,9 +46,9 @@ def test_the_thing_is_looked_at_and_neither_made_nor_changed_nor_deleted(world: 
     assert world.cloud.objects[str(rows(world, stack)["b"].physical_id)].needs == ("thing-x",)
     updated(world, stack, external(size=3))
     assert rows(world, stack)["a"].physical_id == "thing-x"
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     assert world.settle(lambda: ended(world, stack), within=60)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE
     assert world.cloud.objects == {"thing-x": before}
@@ -80,7 +81,7 @@ def test_a_look_that_hangs_and_is_detached_leaves_the_thing_alone(world: World) 
     pass_grace(world)
     [conductor] = hanging(world)
     conductor.go_on()
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     world.settle(lambda: False, within=30)
     assert set(world.cloud.objects) == {"thing-x"}
@@ -94,6 +95,6 @@ def test_its_properties_are_neither_required_nor_checked(world: World) -> None:
     foreseen = {name: kind for name, (kind, _) in previewed(world, stack, external(size="another")).items()}
     assert foreseen == {"a": "unchanged", "b": "unchanged", "c": "deleted"}
     updated(world, stack, external(size="another"))
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert set(world.cloud.objects) == {"thing-x"}

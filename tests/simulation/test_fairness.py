@@ -10,6 +10,7 @@ from stoker.conductor.steps.computing import SMALL
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.engine.planning.requests import CreateRequest, Goal
+from stoker.engine.stacks import create_stack
 
 THREADS = 8
 TURN = 2 * THREADS
@@ -22,7 +23,7 @@ def world(tmp_path: pathlib.Path) -> World:
 
 
 def create(world: World, project: str, name: str, **resources: object) -> Stack:
-    stack = world.operations.create(CreateRequest(project, name, Goal(template(**resources))))
+    stack = create_stack(world.context, CreateRequest(project, name, Goal(template(**resources))))
     while world.bus.hints:
         world.deliver(0, "host0")
     return stack
@@ -112,10 +113,10 @@ def test_a_project_that_computes_much_waits_and_completes(
     lists = [f"item{number}" for number in range(100)]
     large = {"a": value(lists), **{f"r{number}": value(repeated("a")) for number in range(12)}}
     goal = Goal(plain(**large))
-    stack = world.operations.create(CreateRequest("hog", "large", goal))
+    stack = create_stack(world.context, CreateRequest("hog", "large", goal))
     began = world.clock.now
     assert not world.settle(lambda: ended(world, stack), within=3)
-    small = world.operations.create(CreateRequest("other", "small", Goal(template(a={}))))
+    small = create_stack(world.context, CreateRequest("other", "small", Goal(template(a={}))))
     assert world.settle(lambda: ended(world, small), within=5)
     assert not ended(world, stack)
     assert world.settle(lambda: ended(world, stack), within=300)
@@ -128,7 +129,7 @@ def test_an_attribute_that_is_too_large_fails_its_resource(
 ) -> None:
     monkeypatch.setattr(target, "MOST_STORED", 1000)
     goal = Goal(plain(a=value("x" * 100), b=value(["x" * 50] * 20)))
-    stack = world.operations.create(CreateRequest("p", "s", goal))
+    stack = create_stack(world.context, CreateRequest("p", "s", goal))
     assert world.settle(lambda: ended(world, stack), within=100)
     reason = world.stack(stack.id).reason
     assert "resources.b: the attribute value has 1080 bytes as JSON" in reason

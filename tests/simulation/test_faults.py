@@ -10,6 +10,7 @@ from stoker.db.events import EventQuery
 from stoker.db.rows import Event, Stack
 from stoker.db.states import Status, TaskState
 from stoker.db.work import tasks
+from stoker.engine.stacks import delete_stack
 from stoker.resources.contract.errors import OverQuota
 from stoker.resources.contract.views import ResourceView
 from stoker.resources.openstack.service import QUOTA_PAUSE
@@ -159,7 +160,7 @@ def test_a_step_that_waited_in_a_paused_process_is_not_begun_when_others_have_ta
     assert len(paused.steps) == 1
     world.pause("host1")
     assert world.settle(lambda: ended(world, stack), within=30)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=30)
     world.resume("host1")
     paused.run_step()
@@ -185,7 +186,7 @@ def test_what_a_lost_attempt_made_is_deleted_with_the_stack(world: World) -> Non
     world.conductors["host1"].run_once()
     world.conductors["host1"].run_step()
     world.kill("host1")
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=30)
     assert world.cloud.objects == {}
     assert world.stack(stack.id).status == Status.COMPLETE
@@ -317,7 +318,7 @@ def test_finished_traversals_leave_no_tasks_behind(world: World) -> None:
 def test_deleted_stacks_are_forgotten_after_their_time(world: World) -> None:
     stack = world.create("s", template(2))
     assert world.settle(lambda: ended(world, stack), within=10)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=10)
     world.pass_time(86400 - 60)
     all_duties(world)

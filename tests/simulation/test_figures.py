@@ -11,6 +11,7 @@ from stoker.conductor.duties.task_counts import TaskCounts
 from stoker.db.ids import StackId
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.engine.stacks import delete_stack
 from stoker.observe import metrics
 
 Json = typing.Any
@@ -95,7 +96,7 @@ def test_a_resource_timeout_is_counted_once_for_each_try(world: World, counting:
 def test_a_step_that_hangs_is_detached_and_its_result_refused(world: World, counting: Counting) -> None:
     stack = world.create("s", template(1, hangs=["create"]))
     world.calm()
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     world.calm()
     world.pass_time(GRACE + 1)
     world.look_all()

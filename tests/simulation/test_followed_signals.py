@@ -12,7 +12,8 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import FINAL, Status, TaskKind
-from stoker.engine.signals import Signals
+from stoker.engine.signals import send_signal
+from stoker.engine.stacks import act_on_stack
 from stoker.resources.contract.context import StepContext
 from stoker.resources.contract.views import ResourceView
 from stoker.resources.heat.wait_conditions import WaitCondition
@@ -37,7 +38,7 @@ def waiting(**others: Json) -> Json:
 
 
 def signal(world: World, stack: Stack, signal_id: str, data: Json) -> None:
-    Signals(world.context).signal(world.stack(stack.id), "handle", {"id": signal_id, "data": data})
+    send_signal(world.context, world.stack(stack.id), "handle", {"id": signal_id, "data": data})
 
 
 def unfinished(world: World) -> int:
@@ -140,9 +141,9 @@ def test_outputs_of_a_deployment_at_a_suspension_change_metadata_that_read_them(
     template = hot({"config": config, "machine": machine, "deployment": deployment, "reader": reader})
     stack = created(world, template)
     assert stack.status == Status.COMPLETE, stack.reason
-    world.operations.act(stack, TaskKind.SUSPEND)
+    act_on_stack(world.context, stack, TaskKind.SUSPEND)
     assert world.settle(lambda: rows(world, stack)["deployment"].progress is not None, within=60)
-    Signals(world.context).signal(world.stack(stack.id), "deployment", {"left": 7})
+    send_signal(world.context, world.stack(stack.id), "deployment", {"left": 7})
     stack = settled(world, stack, within=60)
     assert stack.status == Status.COMPLETE, stack.reason
     metadata = metadata_in_clear(rows(world, stack)["reader"], world.sealer.of_stack("p1", stack.id).open)

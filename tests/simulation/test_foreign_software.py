@@ -11,9 +11,10 @@ from stoker.db import projects, software
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import TaskKind
-from stoker.engine.exports import Exports
+from stoker.engine.exports import abandon_stack
 from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal
-from stoker.engine.signals import Signals
+from stoker.engine.signals import send_signal
+from stoker.engine.stacks import act_on_stack, create_stack, delete_stack
 from stoker.template.residual import sealed
 
 Json = typing.Any
@@ -44,7 +45,7 @@ def software_of(text: str, **properties: Json) -> Json:
 
 
 def victims(world: World, project: str, **properties: Json) -> Stack:
-    stack = world.operations.create(CreateRequest(project, "v", Goal(software_of("right", **properties))))
+    stack = create_stack(world.context, CreateRequest(project, "v", Goal(software_of("right", **properties))))
     rest(world)
     return stack
 
@@ -53,7 +54,7 @@ def adopted(world: World, ids: dict[str, str | None], name: str = "t") -> Stack:
     """A stack that adopts a config and a deployment by these ids."""
     resources = {resource: AdoptedResource(key) for resource, key in ids.items()}
     request = CreateRequest("tenant", name, Goal(software_of("evil")), adopted=resources)
-    stack = world.operations.create(request)
+    stack = create_stack(world.context, request)
     rest(world)
     return stack
 
@@ -84,9 +85,9 @@ def test_what_is_anothers_is_neither_adopted_nor_changed_nor_deleted(world: Worl
         == f"NotFound: resources.config: Software config with id {theirs['config']} not found"
     )
     assert ids_of(world, stack) == {"config": None, "deployment": None}
-    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.SUSPEND)
     rest(world)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "DELETE_COMPLETE"
     assert stored(world) == before
@@ -102,7 +103,7 @@ def test_an_id_of_others_is_refused_in_the_words_of_one_that_nobody_has(world: W
         request = CreateRequest(
             "tenant", f"t{len(texts)}", Goal(document), adopted={"deployment": AdoptedResource(key)}
         )
-        stack = world.operations.create(request)
+        stack = create_stack(world.context, request)
         rest(world)
         texts.append(rows(world, stack)["deployment"].reason.replace(str(key), "ID"))
     assert texts == ["NotFound: resources.deployment: Deployment with id ID not found"] * 2
@@ -111,7 +112,7 @@ def test_an_id_of_others_is_refused_in_the_words_of_one_that_nobody_has(world: W
 def test_the_row_of_a_resource_that_names_anothers_deployment_gives_no_right_to_it(world: World) -> None:
     """An adoption of before stored any id; so a row may still have one."""
     theirs = victims(world, "other", signal_transport="CFN_SIGNAL")
-    stack = world.operations.create(CreateRequest("tenant", "t", Goal(software_of("evil"))))
+    stack = create_stack(world.context, CreateRequest("tenant", "t", Goal(software_of("evil"))))
     rest(world)
     r = tables.resource
     for name, key in ids_of(world, theirs).items():
@@ -119,12 +120,12 @@ def test_the_row_of_a_resource_that_names_anothers_deployment_gives_no_right_to_
         claimed = sa.update(r).where(is_row).values(physical_id=key)
         world.database.write(lambda conn, claimed=claimed: conn.execute(claimed))
     before = foreign(world)
-    Signals(world.context).signal(world.stack(stack.id), "deployment", {"deploy_stdout": "forged"})
-    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
+    send_signal(world.context, world.stack(stack.id), "deployment", {"deploy_stdout": "forged"})
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.SUSPEND)
     rest(world)
     assert status(world, stack) == "SUSPEND_FAILED"
     assert foreign(world) == before
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "DELETE_COMPLETE"
     assert foreign(world) == before == stored(world)
@@ -138,18 +139,18 @@ def foreign(world: World) -> Json:
 def test_what_an_abandoned_stack_has_left_is_adopted_and_then_belongs_to_the_adopter(world: World) -> None:
     first = victims(world, "tenant")
     left = ids_of(world, first)
-    Exports(world.context).abandon(world.stack(first.id))
+    abandon_stack(world.context, world.stack(first.id))
     rest(world)
     stack = adopted(world, left)
     assert status(world, stack) == "ADOPT_COMPLETE"
     assert ids_of(world, stack) == left
     second = adopted(world, left, "second")
     assert status(world, second) == "ADOPT_FAILED"
-    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.SUSPEND)
     rest(world)
     configs = world.database.read(lambda conn: software.deployed_configs(conn, "tenant", SERVER))
     assert len(configs) == 1
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     assert stored(world) == [[], []]
 
@@ -157,13 +158,13 @@ def test_what_an_abandoned_stack_has_left_is_adopted_and_then_belongs_to_the_ado
 def test_an_update_adopts_what_an_adoption_did_not_reach(world: World) -> None:
     first = victims(world, "tenant")
     left = ids_of(world, first)
-    Exports(world.context).abandon(world.stack(first.id))
+    abandon_stack(world.context, world.stack(first.id))
     rest(world)
     goal = software_of("evil")
     goal["resources"]["first"] = {"type": "Sim::Server", "properties": {"after": 0}}
     goal["resources"]["config"]["depends_on"] = "first"
     resources = {name: AdoptedResource(key) for name, key in {**left, "first": "gone"}.items()}
-    stack = world.operations.create(CreateRequest("tenant", "t", Goal(goal), adopted=resources))
+    stack = create_stack(world.context, CreateRequest("tenant", "t", Goal(goal), adopted=resources))
     rest(world)
     assert (status(world, stack), ids_of(world, stack)["config"]) == ("ADOPT_FAILED", None)
     updated(world, stack, goal)
@@ -175,7 +176,7 @@ def test_a_deployment_whose_config_a_lost_key_has_sealed_can_be_deleted(world: W
     stack = victims(world, "tenant", actions=["CREATE", "DELETE"])
     lost = sealed("0123456789abcdef.lost")
     world.database.write(lambda conn: conn.execute(sa.update(tables.software_config).values(body=lost)))
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "DELETE_COMPLETE"
     assert stored(world) == [[], []]

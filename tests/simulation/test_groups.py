@@ -26,7 +26,9 @@ from stoker.db import content
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
-from stoker.engine.signals import Signals
+from stoker.engine.signals import set_health
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import cancel_action
 from stoker.sealing.stored import RowLookup
 from stoker.template.errors import TemplateError
 from stoker.template.residual import evaluate
@@ -279,7 +281,7 @@ def test_a_member_that_is_marked_unhealthy_by_its_servers_id_is_replaced(
     child = world.stack(rows(world, stack)["g"].physical_id)
     before = {row.name: row.reference_id for row in rows(world, child).values()}
     sick = sorted(before)[0]
-    Signals(world.context).mark_unhealthy(child, before[sick], unhealthy=True, reason="it is sick")
+    set_health(world.context, child, before[sick], unhealthy=True, reason="it is sick")
     assert rows(world, child)[sick].reason == "it is sick"
     updated(world, stack, body, files=files)
     after = {row.reference_id for row in rows(world, child).values()}
@@ -425,7 +427,7 @@ def test_a_cancel_between_two_batches_ends_the_update_and_the_next_one_goes_on(w
     stack = created(world, hot({"g": group(3, policy)}))
     world.update(stack, hot({"g": group(3, policy, member={"value": "new"})}))
     assert world.settle(lambda: "new" in values(world).values(), within=60)
-    world.updates.cancel(world.stack(stack.id), rollback=False)
+    cancel_action(world.context, world.stack(stack.id), rollback=False)
     world.calm()
     assert world.stack(stack.id).status == Status.FAILED
     assert sorted(values(world).values()) == ["d", "d", "new"] or len(set(values(world).values())) == 2
@@ -463,10 +465,10 @@ def test_suspend_keeps_what_the_group_remembers_and_the_deletion_leaves_nothing(
     stack = created(world, hot({"g": group(2, removal_policies=[{"resource_list": ["0"]}])}))
     assert sorted(values(world)) == ["1", "2"]
     for kind in (TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK):
-        world.operations.act(world.stack(stack.id), kind)
+        act_on_stack(world.context, world.stack(stack.id), kind)
         assert settled(world, stack).status == Status.COMPLETE
     assert rows(world, stack)["g"].attributes["removed_rsrc_list"] == ["0"]
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert settled(world, stack).status == Status.COMPLETE
     assert world.cloud.objects == {}
 

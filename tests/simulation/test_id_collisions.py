@@ -18,7 +18,10 @@ from stoker.db.ids import ResourceId, TaskId, TraversalNumber
 from stoker.db.rows import Resource, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
-from stoker.engine.signals import Signals
+from stoker.engine.exports import abandon_stack
+from stoker.engine.signals import send_signal
+from stoker.engine.snapshots import delete_snapshot, take_snapshot
+from stoker.engine.stacks import act_on_stack, delete_stack
 
 Json = typing.Any
 T = typing.TypeVar("T")
@@ -75,19 +78,19 @@ AFTER = template(a={"value": "new"}, b={"needs": on("a")}, d={"needs": on("b")})
 GROUP = hot({"g": autoscaling_group(desired_capacity=1), "up": policy(1)})
 
 
-def take_snapshot(world: World, stack: Stack) -> None:
-    world.snapshots.take(world.stack(stack.id), "kept")
+def snapshot_taken(world: World, stack: Stack) -> None:
+    take_snapshot(world.context, world.stack(stack.id), "kept")
 
 
-def delete_snapshot(world: World, stack: Stack) -> None:
-    snapshot = world.snapshots.take(world.stack(stack.id), "kept")
+def snapshot_deleted(world: World, stack: Stack) -> None:
+    snapshot = take_snapshot(world.context, world.stack(stack.id), "kept")
     assert settled(world, stack).status == Status.COMPLETE
-    world.snapshots.delete(world.stack(stack.id), snapshot.id)
+    delete_snapshot(world.context, world.stack(stack.id), snapshot.id)
     world.calm()
 
 
 def scale(world: World, stack: Stack) -> None:
-    Signals(world.context).signal(world.stack(stack.id), "up", None)
+    send_signal(world.context, world.stack(stack.id), "up", None)
     assert world.settle(lambda: not unfinished(world), within=60)
     assert rows(world, stack)["g"].attributes["current_size"] == 2
 
@@ -98,11 +101,14 @@ USE_CASES: dict[str, tuple[Json, Callable[[World, Stack], object]]] = {
         asking("a", a={}, b={"needs": on("a")}),
         lambda world, stack: world.update(stack, asking("a", a={}, b={"needs": on("a"), "value": "new"})),
     ),
-    "check": (BEFORE, lambda world, stack: world.operations.act(world.stack(stack.id), TaskKind.CHECK)),
-    "snapshot": (BEFORE, take_snapshot),
-    "deletion of a snapshot": (BEFORE, delete_snapshot),
-    "deletion": (BEFORE, lambda world, stack: world.operations.delete(world.stack(stack.id))),
-    "abandonment": (BEFORE, lambda world, stack: world.exports.abandon(world.stack(stack.id))),
+    "check": (
+        BEFORE,
+        lambda world, stack: act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK),
+    ),
+    "snapshot": (BEFORE, snapshot_taken),
+    "deletion of a snapshot": (BEFORE, snapshot_deleted),
+    "deletion": (BEFORE, lambda world, stack: delete_stack(world.context, world.stack(stack.id))),
+    "abandonment": (BEFORE, lambda world, stack: abandon_stack(world.context, world.stack(stack.id))),
     "scaling": (GROUP, scale),
     "nested stack": (
         hot({"n": child()}),
@@ -162,7 +168,7 @@ def test_the_removal_of_what_a_detached_step_makes_gets_new_ids(world: World) ->
         arm()
         pass_grace(world)
         next(one for one in world.awake() if one.hanging).go_on()
-        world.operations.delete(world.stack(stack.id))
+        delete_stack(world.context, world.stack(stack.id))
         return stack
 
     assert try_all(world, run) >= 3

@@ -12,8 +12,9 @@ from stoker.conductor.steps.software import StepSoftware
 from stoker.db import software
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
-from stoker.engine.exports import Exports
+from stoker.engine.exports import abandon_stack
 from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal
+from stoker.engine.stacks import create_stack, delete_stack
 from stoker.resources.contract.software import DeploymentSpec
 from stoker.sealing.software import opened
 
@@ -89,7 +90,7 @@ def wake(world: World, host: str, stack: Stack) -> None:
 
 def test_a_late_step_undoes_no_deletion(world: World, late: LateDeploys) -> None:
     stack, host = updated_late(world, late)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     wake(world, host, stack)
     for table in (tables.software_deployment, tables.software_config):
         assert world.database.read(lambda conn, rows=table: conn.execute(sa.select(rows)).all()) == []
@@ -110,7 +111,7 @@ def test_a_step_whose_result_is_lost_leaves_nothing_behind(
     left = world.create("first", deployed("one"))
     rest(world)
     ids = {name: row.physical_id for name, row in rows(world, left).items()}
-    Exports(world.context).abandon(world.stack(left.id))
+    abandon_stack(world.context, world.stack(left.id))
     rest(world)
     make = getattr(StepSoftware, method)
 
@@ -120,7 +121,7 @@ def test_a_step_whose_result_is_lost_leaves_nothing_behind(
 
     monkeypatch.setattr(StepSoftware, method, stop)
     adopted = {name: AdoptedResource(key) for name, key in ids.items()} if "adopt" in method else None
-    stack = world.operations.create(CreateRequest("tenant", "s", Goal(deployed("one")), adopted=adopted))
+    stack = create_stack(world.context, CreateRequest("tenant", "s", Goal(deployed("one")), adopted=adopted))
     world.calm()
     [conductor] = hanging(world)
     if ends == "killed":
@@ -131,7 +132,7 @@ def test_a_step_whose_result_is_lost_leaves_nothing_behind(
         conductor.go_on()
     monkeypatch.setattr(StepSoftware, method, make)
     rest(world)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     assert ended(world, stack)
     for table in (tables.software_deployment, tables.software_config):

@@ -12,6 +12,7 @@ from simulation.test_scaling import scaled, signal
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.engine.stacks import delete_stack
 from stoker.template.errors import TemplateError
 
 RESOURCE_TYPES = types_of("openstack.nova")
@@ -257,6 +258,6 @@ def test_a_launch_configuration_says_what_servers_need(world: World, properties:
 def test_a_deleted_group_leaves_nothing(world: World) -> None:
     stack = create_stack(world, {"launch": launch(), "g": scaling(3)})
     assert len(world.cloud.objects) == 3
-    world.operations.delete(stack)
+    delete_stack(world.context, stack)
     settled(world, stack)
     assert world.cloud.objects == {}

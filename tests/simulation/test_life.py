@@ -22,7 +22,6 @@ from stoker.cli.wiring.routes import ROUTES, columns_of
 from stoker.engine.guests import Guests
 from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
-from stoker.engine.signals import Signals
 from stoker.engine.software import SoftwareOperations
 from stoker.features.diagnosis.services import ConsoleServices
 from stoker.features.preview.updates import Previews
@@ -99,14 +98,9 @@ def api_of(
     """Return a client of the API, as close to the product as the simulation's world allows."""
     services = Services(
         database=world.database,
-        stacks=world.operations,
-        updates=world.updates,
-        signals=Signals(world.context),
-        snapshots=world.snapshots,
-        exports=world.exports,
+        context=world.context,
         guests=Guests(world.context, ADDRESSES, lambda config: guest_config_view(config, world.sealer)),
         software=SoftwareOperations(world.context),
-        breakpoints=world.breakpoints,
         registry=world.registry,
         sealer=world.sealer,
         auth=auth or NoAuthentication(),

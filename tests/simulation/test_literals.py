@@ -22,9 +22,11 @@ from stoker.db import resources as resource_rows
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
-from stoker.engine.exports import snapshot_document
+from stoker.engine.exports import abandon_stack, snapshot_document
 from stoker.engine.planning.requests import Goal, UpdateRequest
-from stoker.engine.signals import Signals
+from stoker.engine.signals import send_signal
+from stoker.engine.snapshots import take_snapshot
+from stoker.engine.updates import update_stack
 from stoker.sealing.sealer import Sealer
 from stoker.sealing.stored import MASK, Masked, metadata_in_clear
 
@@ -145,7 +147,7 @@ def outputs(world: World, stack: Stack) -> dict[str, Json]:
 
 
 def signal(world: World, stack: Stack, **details: Json) -> None:
-    Signals(world.context).signal(world.stack(stack.id), "handle", details)
+    send_signal(world.context, world.stack(stack.id), "handle", details)
 
 
 def shown_metadata(world: World, stack: Stack, name: str) -> Json:
@@ -199,7 +201,7 @@ def test_a_value_comes_out_of_every_way_as_it_went_in(world: World, value: Json)
     assert exported["resources"]["n"]["resource_data"]["outputs"]["made"] == value
     assert SECRET not in json.dumps(exported)
 
-    snapshot = world.snapshots.take(world.stack(stack.id), "kept")
+    snapshot = take_snapshot(world.context, world.stack(stack.id), "kept")
     settled(world, stack)
     snapshot_row = world.database.read(lambda conn: snapshots.get(conn, stack.id, snapshot.id))
     contents = world.database.read(lambda conn: content.get_many(conn, snapshot_row.contents))
@@ -209,14 +211,16 @@ def test_a_value_comes_out_of_every_way_as_it_went_in(world: World, value: Json)
     assert listed["resources"]["handle"]["metadata"] == {**metadata, "mine": MASK, **received}
     assert SECRET not in json.dumps(listed)
 
-    world.updates.update(
-        world.stack(stack.id), UpdateRequest(Goal(TEMPLATE, files={INNER: INSIDE}), existing=True)
+    update_stack(
+        world.context,
+        world.stack(stack.id),
+        UpdateRequest(Goal(TEMPLATE, files={INNER: INSIDE}), existing=True),
     )
     settled(world, stack)
     assert world.stack(stack.id).status == Status.COMPLETE
     assert shown_metadata(world, stack, "handle") == {**metadata, **received}
 
-    document = json.loads(json.dumps(world.exports.abandon(world.stack(stack.id))))
+    document = json.loads(json.dumps(abandon_stack(world.context, world.stack(stack.id))))
     again = world.adopt("again", document)
     assert world.settle(lambda: ended(world, again), within=60)
     assert world.stack(again.id).status == Status.COMPLETE, world.stack(again.id).reason
@@ -230,7 +234,7 @@ def test_a_value_comes_out_of_every_way_as_it_went_in(world: World, value: Json)
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
 def test_what_a_document_to_adopt_brings_is_data(world: World, value: Json) -> None:
     stack = created(world, {"any": "thing"})
-    document = json.loads(json.dumps(world.exports.abandon(world.stack(stack.id))))
+    document = json.loads(json.dumps(abandon_stack(world.context, world.stack(stack.id))))
     document["resources"]["handle"]["metadata"] = {"1": value, "$fn": value}
     document["resources"]["victim"]["metadata"] = value
     document["resources"]["victim"]["resource_data"] = {"kept": value, "$fn": "sealed", "args": [TOKEN]}

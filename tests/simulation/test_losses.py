@@ -15,6 +15,7 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
 from stoker.db.work import losses, tasks
+from stoker.engine.stacks import delete_stack
 from stoker.features.diagnosis.rescue import Rescue
 
 Json = typing.Any
@@ -206,7 +207,7 @@ def test_a_step_that_was_detached_lets_the_next_task_begin(world: World) -> None
     conductor = world.conductors["host0"]
     first = running_alone(world, stack)
     assert len(conductor.hanging) == 1
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     world.calm()
     world.pass_time(11)
     world.calm()

@@ -11,6 +11,8 @@ from simulation.nested import created, hot, server, settled
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.engine.snapshots import take_snapshot
+from stoker.engine.updates import restore_stack
 from stoker.features.preview.plan import ChangeKind, ResourceChange
 
 Json = typing.Any
@@ -143,10 +145,10 @@ def test_a_rollback_leads_back_to_the_template_where_it_was(world: World) -> Non
 def test_a_snapshot_of_before_the_move_is_restored_in_place(world: World) -> None:
     stack = begin(world, HERE)
     objects = set(world.cloud.objects)
-    snapshot = world.snapshots.take(world.stack(stack.id), None)
+    snapshot = take_snapshot(world.context, world.stack(stack.id), None)
     settled(world, stack)
     send(world, stack, THERE)
-    world.updates.restore(world.stack(stack.id), snapshot.id)
+    restore_stack(world.context, world.stack(stack.id), snapshot.id)
     settled(world, stack, within=200)
     assert (status(world, stack), set(world.cloud.objects)) == ("RESTORE_COMPLETE", objects)
 

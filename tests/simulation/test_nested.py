@@ -13,6 +13,9 @@ from simulation.world import GRACE, World
 from stoker.db.ids import StackId
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
+from stoker.engine.breakpoints import continue_held
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import cancel_action
 from stoker.sealing.redaction import MASK
 from stoker.sealing.stored import masked
 from stoker.template.errors import TemplateError
@@ -76,7 +79,7 @@ def test_a_property_that_reads_an_output_that_can_never_be_computed_fails_as_in_
     assert parent_rows["reader"].status == Status.FAILED
     assert "resources.reader: Error in n output broken: The Parameter (lost)" in parent_rows["reader"].reason
     assert {item.resource for item in world.cloud.objects.values()} == {"s", "other"}
-    world.operations.delete(stack)
+    delete_stack(world.context, stack)
     settled(world, stack)
     assert world.cloud.objects == {}
 
@@ -132,7 +135,7 @@ def test_what_was_being_deleted_is_made_anew_when_it_is_wanted_again(world: Worl
     assert children(world, stack)["n"].action == "DELETE"
     world.update(stack, hot({"n": child()}), files={INNER: inner()})
     world.calm()
-    world.breakpoints.continue_held(world.stack(stack.id))
+    continue_held(world.context, world.stack(stack.id))
     assert settled(world, stack).status == Status.COMPLETE, world.stack(stack.id).reason
     assert rows(world, stack)["n"].physical_id != before.id
     assert world.stack(StackId(before.id)).status == Status.COMPLETE
@@ -144,7 +147,7 @@ def test_deleting_the_root_deletes_the_tree(world: World) -> None:
     files = {INNER: inner(), middle: json.dumps(hot({"n": child(), "o": child()}))}
     stack = created(world, hot({"m": {"type": middle}, "s": server()}), files=files)
     assert len(world.cloud.objects) == 3
-    world.operations.delete(stack)
+    delete_stack(world.context, stack)
     assert settled(world, stack).status == Status.COMPLETE
     assert world.cloud.objects == {}
     s = tables.stack.c
@@ -158,7 +161,7 @@ def test_deleting_the_root_in_the_middle_stops_all_levels_at_once(world: World) 
     stack = world.create("s", hot({"m": {"type": middle}}), files=files)
     world.calm()
     assert sum(c.loop.in_progress for c in world.awake()) == 2
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     world.calm()
     assert sum(c.loop.in_progress for c in world.awake()) == 0, "before their own turn to be deleted"
     assert settled(world, stack).status == Status.COMPLETE
@@ -168,7 +171,7 @@ def test_deleting_the_root_in_the_middle_stops_all_levels_at_once(world: World) 
 def test_a_cancel_stops_all_levels(world: World) -> None:
     stack = world.create("s", hot({"n": child()}), files={INNER: inner(looks=1000, after=100)})
     world.calm()
-    world.updates.cancel(world.stack(stack.id), rollback=False)
+    cancel_action(world.context, world.stack(stack.id), rollback=False)
     world.calm()
     assert children(world, stack)["n"].status == "FAILED"
     assert sum(c.loop.in_progress for c in world.awake()) == 0
@@ -216,7 +219,7 @@ def test_a_database_that_is_away_for_a_moment_fails_no_step(world: World, moment
 def test_suspend_resume_and_check_reach_the_children(world: World) -> None:
     stack = created(world, hot({"n": child()}))
     for kind in (TaskKind.SUSPEND, TaskKind.RESUME, TaskKind.CHECK):
-        world.operations.act(world.stack(stack.id), kind)
+        act_on_stack(world.context, world.stack(stack.id), kind)
         outcome = settled(world, stack)
         assert (outcome.action, outcome.status) == (kind.upper(), Status.COMPLETE), outcome.reason
         below = children(world, stack)["n"]
@@ -263,7 +266,7 @@ def test_equal_children_share_template_environment_and_files(world: World) -> No
     def contents(count: int) -> int:
         stack = created(world, hot({f"n{i}": child(value=str(i)) for i in range(count)}))
         assert stack.status == Status.COMPLETE
-        world.operations.delete(stack)
+        delete_stack(world.context, stack)
         settled(world, stack)
         c = tables.content.c
         return len(world.database.read(lambda conn: conn.execute(sa.select(c.id)).all()))
@@ -313,7 +316,7 @@ def test_a_child_whose_parents_step_hangs_stays_with_its_resource_and_goes_with_
     monkeypatch.setattr(world.nesting, "create", slow)
     stack = world.create("s", hot({"n": child()}), files={INNER: inner()})
     world.calm()
-    world.updates.cancel(world.stack(stack.id), rollback=False)
+    cancel_action(world.context, world.stack(stack.id), rollback=False)
     world.calm()
     world.pass_time(GRACE + 0.1)
     world.calm()
@@ -322,7 +325,7 @@ def test_a_child_whose_parents_step_hangs_stays_with_its_resource_and_goes_with_
     conductor.go_on()
     world.calm()
     assert set(children(world, stack)) == {"n"}
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert settled(world, stack).status == Status.COMPLETE
     s = tables.stack.c
     alive = sa.select(s.id).where(s.deleted_at.is_(None))

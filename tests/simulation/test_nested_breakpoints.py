@@ -14,7 +14,10 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import ACTIVE
 from stoker.db.work import clear_breakpoints, tasks
+from stoker.engine.breakpoints import clear_breakpoint, continue_held
 from stoker.engine.errors import InvalidHook
+from stoker.engine.stacks import delete_stack
+from stoker.engine.updates import cancel_action
 
 Json = typing.Any
 MIDDLE = "file:///middle.yaml"
@@ -102,13 +105,13 @@ def test_a_breakpoint_inside_holds_the_childs_resource_and_all_clocks_stand(
     world.settle(lambda: False, within=3000)
     assert (world.bus.sent, active(world, stack, inner)) == (sent, 0), "it costs nothing"
     assert world.clock.now > began + 1000
-    world.breakpoints.clear(world.stack(inner.id), "s", hook)
+    clear_breakpoint(world.context, world.stack(inner.id), "s", hook)
     assert world.stack(stack.id).deadline_at == world.clock.now + left
     assert (clock(world, inner), clock(world, stack)) == ("goes", "goes")
     while not ended(world, stack):
         rest(world)
         for item in world.held(world.stack(inner.id)):
-            world.breakpoints.clear(world.stack(inner.id), item.resource_name, item.hook)
+            clear_breakpoint(world.context, world.stack(inner.id), item.resource_name, item.hook)
     assert status(world, stack) == "CREATE_COMPLETE"
     assert clock(world, stack) == "over"
 
@@ -121,11 +124,11 @@ def test_three_levels_stand_and_go_on_together_and_a_sibling_of_them_holds_its_o
     levels = [stack, below(world, stack, "m"), below(world, stack, "m", "n"), below(world, stack, "other")]
     assert [clock(world, level) for level in levels] == ["stands"] * 4
     world.settle(lambda: False, within=500)
-    world.breakpoints.clear(world.stack(levels[2].id), "s", "pre-create")
+    clear_breakpoint(world.context, world.stack(levels[2].id), "s", "pre-create")
     assert [clock(world, level) for level in levels] == ["goes", "goes", "goes", "stands"]
     rest(world)
     assert [clock(world, level) for level in levels] == ["stands", "over", "over", "stands"]
-    world.breakpoints.clear(world.stack(levels[3].id), "t", "pre-create")
+    clear_breakpoint(world.context, world.stack(levels[3].id), "t", "pre-create")
     rest(world)
     assert status(world, stack) == "CREATE_COMPLETE"
 
@@ -136,7 +139,7 @@ def test_a_child_that_goes_on_times_out_with_its_parents(world: World) -> None:
     world.settle(lambda: False, within=500)
     inner = below(world, stack, "n")
     cleared_at = world.clock.now
-    world.breakpoints.clear(inner, "s", "pre-create")
+    clear_breakpoint(world.context, inner, "s", "pre-create")
     assert world.settle(lambda: ended(world, stack), within=100)
     assert world.stack(stack.id).reason == "Create timed out"
     assert 55 <= world.clock.now - cleared_at <= 70
@@ -149,7 +152,7 @@ def test_what_is_nested_has_its_whole_time_when_it_goes_on(world: World) -> None
     files = {INNER: json.dumps(hot({"s": server(after=20)}))}
     stack = create(world, {"n": child()}, environment, files=files)
     world.settle(lambda: False, within=200)
-    world.breakpoints.clear(below(world, stack, "n"), "s", "pre-create")
+    clear_breakpoint(world.context, below(world, stack, "n"), "s", "pre-create")
     assert world.settle(lambda: ended(world, stack), within=60)
     assert status(world, stack) == "CREATE_COMPLETE"
 
@@ -160,7 +163,7 @@ def test_the_time_of_what_is_nested_is_over_when_it_hangs_after_it_went_on(world
     files = {INNER: json.dumps(hot({"s": server(endless=True, after=5)}))}
     stack = create(world, {"n": child()}, environment, files=files, timeout_mins=60)
     world.settle(lambda: False, within=200)
-    world.breakpoints.clear(below(world, stack, "n"), "s", "pre-create")
+    clear_breakpoint(world.context, below(world, stack, "n"), "s", "pre-create")
     assert world.settle(lambda: ended(world, stack), within=60)
     assert "CREATE timed out" in world.stack(stack.id).reason
 
@@ -197,7 +200,7 @@ def test_a_failure_beside_a_child_that_is_held_waits_for_it(world: World) -> Non
     stack = create(world, {"n": child(), "bad": server(fail=True)}, inside("n/s", "pre-create"))
     rest(world)
     assert (status(world, stack), clock(world, stack)) == ("CREATE_IN_PROGRESS", "stands")
-    world.breakpoints.continue_held(world.stack(stack.id))
+    continue_held(world.context, world.stack(stack.id))
     rest(world)
     assert world.stack(stack.id).reason.endswith("resources.bad: told to fail")
 
@@ -225,7 +228,7 @@ def test_a_child_that_is_updated_by_itself_lets_its_parents_clock_go_on(world: W
     stack = create(world, {"n": child()}, inside("n/t", "pre-create"))
     rest(world)
     inner = below(world, stack, "n")
-    world.operations.delete(inner)
+    delete_stack(world.context, inner)
     assert status(world, inner) == "DELETE_IN_PROGRESS", "there is something to delete"
     assert clock(world, stack) == "goes"
 
@@ -236,11 +239,11 @@ def test_a_tree_that_is_held_inside_can_be_ended(world: World, how: str) -> None
     rest(world)
     assert clock(world, stack) == "stands"
     if how == "delete":
-        world.operations.delete(world.stack(stack.id))
+        delete_stack(world.context, world.stack(stack.id))
     elif how == "update":
         world.update(stack, hot({"n": child()}), files=FILES)
     else:
-        world.updates.cancel(world.stack(stack.id), rollback=how == "roll back")
+        cancel_action(world.context, world.stack(stack.id), rollback=how == "roll back")
     assert world.settle(lambda: ended(world, stack), within=60)
     expected = {"delete": "DELETE_COMPLETE", "cancel": "CREATE_FAILED", "update": "UPDATE_COMPLETE"}
     assert status(world, stack) == expected.get(how, "ROLLBACK_COMPLETE")
@@ -254,7 +257,7 @@ def test_a_rollback_stops_nowhere_inside(world: World) -> None:
     while status(world, stack) == "CREATE_IN_PROGRESS":
         rest(world)
         if held(world, stack):
-            world.breakpoints.continue_held(world.stack(stack.id))
+            continue_held(world.context, world.stack(stack.id))
     more = {INNER: json.dumps(hot({"s": server(size=2)}))}
     world.update(
         stack,
@@ -266,7 +269,7 @@ def test_a_rollback_stops_nowhere_inside(world: World) -> None:
     while status(world, stack) == "UPDATE_IN_PROGRESS":
         rest(world)
         if held(world, stack):
-            world.breakpoints.continue_held(world.stack(stack.id))
+            continue_held(world.context, world.stack(stack.id))
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
     assert status(world, stack) == "ROLLBACK_COMPLETE"
 
@@ -274,13 +277,13 @@ def test_a_rollback_stops_nowhere_inside(world: World) -> None:
 def test_deletions_are_held_inside_too(world: World) -> None:
     stack = create(world, {"n": child()}, inside("n/t", ["pre-delete", "post-delete"]))
     assert world.settle(lambda: ended(world, stack), within=60)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     rest(world)
     assert (held(world, stack), clock(world, stack)) == ([("n/t", "pre-delete")], "stands")
-    world.breakpoints.continue_held(world.stack(stack.id))
+    continue_held(world.context, world.stack(stack.id))
     rest(world)
     assert held(world, stack) == [("n/t", "post-delete")]
-    world.breakpoints.continue_held(world.stack(stack.id))
+    continue_held(world.context, world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "DELETE_COMPLETE"
 
@@ -294,7 +297,7 @@ def test_all_that_is_held_in_the_tree_goes_on_by_path_by_wildcard_and_all(world:
     stack = create(world, {"n": child(), "o": child(), "top": server()}, environment)
     rest(world)
     assert held(world, stack) == [(path, "pre-create") for path in ("n/s", "o/s", "top")]
-    done = world.breakpoints.continue_held(world.stack(stack.id), names=["n/*"])
+    done = continue_held(world.context, world.stack(stack.id), names=["n/*"])
     assert [item.path for item in done] == ["n/s"]
     rest(world)
     assert [path for path, _ in held(world, stack)] == ["n/t", "o/s", "top"]
@@ -302,15 +305,15 @@ def test_all_that_is_held_in_the_tree_goes_on_by_path_by_wildcard_and_all(world:
     with pytest.raises(
         InvalidHook, match='No resource "x/s" of stack s is held at a breakpoint; held are: n/t'
     ):
-        world.breakpoints.continue_held(world.stack(stack.id), names=["top", "x/s"])
+        continue_held(world.context, world.stack(stack.id), names=["top", "x/s"])
     for other_level in ("s", "n", "o/s/t"):
         with pytest.raises(InvalidHook, match=f'No resource "{other_level}"'):
-            world.breakpoints.continue_held(world.stack(stack.id), names=[other_level])
+            continue_held(world.context, world.stack(stack.id), names=[other_level])
     assert held(world, stack) == before
-    done = world.breakpoints.continue_held(world.stack(stack.id), names=["*/s", "t*"])
+    done = continue_held(world.context, world.stack(stack.id), names=["*/s", "t*"])
     assert sorted(item.path for item in done) == ["o/s", "top"]
     rest(world)
-    world.breakpoints.continue_held(world.stack(stack.id))
+    continue_held(world.context, world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "CREATE_COMPLETE"
 
@@ -321,7 +324,7 @@ def test_steps_go_on_inside_and_around_until_all_may(world: World) -> None:
     for _ in range(3):
         rest(world)
         stops += [path for path, _ in held(world, stack)]
-        world.breakpoints.continue_held(world.stack(stack.id), step=True)
+        continue_held(world.context, world.stack(stack.id), step=True)
     rest(world)
     assert stops == ["n/s", "n/t", "z"]
     assert status(world, stack) == "CREATE_COMPLETE"
@@ -330,10 +333,10 @@ def test_steps_go_on_inside_and_around_until_all_may(world: World) -> None:
 def test_going_on_with_all_ends_the_steps_on_every_level(world: World) -> None:
     stack = create(world, {"n": child(), "z": {**server(), "depends_on": "n"}}, inside("n/s", "pre-create"))
     rest(world)
-    world.breakpoints.continue_held(world.stack(stack.id), step=True)
+    continue_held(world.context, world.stack(stack.id), step=True)
     rest(world)
     assert held(world, stack) == [("n/t", "pre-create")]
-    world.breakpoints.continue_held(world.stack(stack.id))
+    continue_held(world.context, world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "CREATE_COMPLETE"
 
@@ -365,7 +368,7 @@ def test_conductors_die_while_a_tree_is_held(world: World) -> None:
     world.start("fresh")
     rest(world)
     assert held(world, stack) == [("m/n/s", "pre-create")]
-    world.breakpoints.continue_held(world.stack(stack.id))
+    continue_held(world.context, world.stack(stack.id))
     rest(world)
     assert status(world, stack) == "CREATE_COMPLETE"
     t = tables.task.c

@@ -12,6 +12,8 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.engine.errors import ActionInProgress
+from stoker.engine.exports import abandon_stack
+from stoker.engine.stacks import delete_stack
 
 Json = typing.Any
 MIDDLE = "file:///middle.yaml"
@@ -35,7 +37,7 @@ def tree() -> Json:
 
 
 def abandoned(world: World, stack: Stack) -> Json:
-    return json.loads(json.dumps(world.exports.abandon(world.stack(stack.id))))
+    return json.loads(json.dumps(abandon_stack(world.context, world.stack(stack.id))))
 
 
 def test_a_tree_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> None:
@@ -62,7 +64,7 @@ def test_a_tree_goes_from_one_hand_to_the_other_and_lives_on(world: World) -> No
     world.update(other, tree(), files=FILES)
     assert settled(world, other).status == Status.COMPLETE
     assert world.cloud.objects == objects, "an update changes nothing of it"
-    world.operations.delete(world.stack(other.id))
+    delete_stack(world.context, world.stack(other.id))
     assert settled(world, other).status == Status.COMPLETE
     assert world.cloud.objects == {}
 
@@ -72,7 +74,7 @@ def test_what_is_in_the_middle_of_something_is_not_abandoned(world: World) -> No
     stack = world.create("s", hot({"n": child()}), files=files)
     world.calm()
     with pytest.raises(ActionInProgress):
-        world.exports.abandon(world.stack(stack.id))
+        abandon_stack(world.context, world.stack(stack.id))
     assert len(children(world, stack)) == 1
 
 
@@ -86,7 +88,7 @@ def test_a_nested_stack_of_which_the_document_says_nothing_is_not_made_anew(worl
     other = settled(world, world.adopt("t", document))
     assert (other.action, other.status) == ("ADOPT", Status.FAILED)
     assert "says nothing of the stack that it was" in other.reason
-    world.operations.delete(other)
+    delete_stack(world.context, other)
     assert settled(world, other).status == Status.COMPLETE
     assert children(world, stack)["n"].status == "COMPLETE"
     assert len(world.cloud.objects) == 1

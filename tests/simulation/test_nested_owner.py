@@ -15,7 +15,10 @@ from stoker.db.queries import nesting
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
+from stoker.engine.exports import abandon_stack
 from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
+from stoker.engine.stacks import act_on_stack, create_stack, delete_stack
+from stoker.engine.updates import cancel_action
 
 Json = typing.Any
 SECRET = "s3cret-of-another"
@@ -35,7 +38,7 @@ def foreign(world: World) -> Stack:
         parameters={"word": {"type": "string", "hidden": True}},
     )
     goal = Goal(template, parameters={"word": SECRET})
-    return settled(world, world.operations.create(CreateRequest("other", "foreign", goal)))
+    return settled(world, create_stack(world.context, CreateRequest("other", "foreign", goal)))
 
 
 def name_it(world: World, stack: Stack, foreign: Stack) -> None:
@@ -67,9 +70,9 @@ def test_a_foreign_id_in_the_row_of_a_resource_reaches_nothing(
     row = rows(world, stack)["n"]
     links = world.database.read(lambda conn: nesting.children(conn, [stack.id], [row.id]))
     assert links == ({row.id: (own.id, own.name)} if has_child else {})
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     world.settle(lambda: ended(world, stack), within=60)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert settled(world, stack).status == Status.COMPLETE
     assert world.stack(foreign.id) == foreign
 
@@ -77,7 +80,7 @@ def test_a_foreign_id_in_the_row_of_a_resource_reaches_nothing(
 def test_an_abandoned_stack_has_nothing_foreign(world: World, foreign: Stack) -> None:
     stack = created(world, hot({"n": child(value="mine")}), files=FILES)
     name_it(world, stack, foreign)
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     assert document["resources"]["n"]["name"].startswith("s-n-")
     assert SECRET not in json.dumps(document)
     assert world.stack(foreign.id) == foreign
@@ -86,14 +89,14 @@ def test_an_abandoned_stack_has_nothing_foreign(world: World, foreign: Stack) ->
 @pytest.mark.parametrize("place", ["resource_id", "id", "stack_id", "physical_id", "nested"])
 def test_an_adoption_takes_no_stack_that_exists(world: World, foreign: Stack, place: str) -> None:
     stack = created(world, hot({"n": child(value="mine")}), files=FILES)
-    document = world.exports.abandon(world.stack(stack.id))
+    document = abandon_stack(world.context, world.stack(stack.id))
     document["resources"]["n"][place] = foreign.id
     own = settled(world, world.adopt("t", document))
     exported = world.export(own)
     assert SECRET not in json.dumps(exported)
     assert exported["resources"]["n"]["id"] != foreign.id
     assert rows(world, own)["n"].physical_id != foreign.id
-    world.operations.delete(own)
+    delete_stack(world.context, own)
     settled(world, own)
     assert world.stack(foreign.id) == foreign
 
@@ -114,7 +117,7 @@ def test_the_deletion_finds_the_stack_that_a_cancelled_adoption_has_made(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An adoption has another key than a creation, and is cancelled before the id is stored."""
-    document = world.exports.abandon(created(world, hot({"n": child()}), files=FILES))
+    document = abandon_stack(world.context, created(world, hot({"n": child()}), files=FILES))
     create = world.nesting.create
 
     def slow(*arguments: Json) -> StackId:
@@ -126,11 +129,11 @@ def test_the_deletion_finds_the_stack_that_a_cancelled_adoption_has_made(
     stack = world.adopt("t", document)
     world.calm()
     assert set(children(world, stack)) == {"n"}
-    world.updates.cancel(world.stack(stack.id), rollback=False)
+    cancel_action(world.context, world.stack(stack.id), rollback=False)
     pass_grace(world)
     world.calm()
     assert rows(world, stack)["n"].physical_id is None
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert settled(world, stack).status == Status.COMPLETE
     living = sa.select(tables.stack.c.name).where(
         tables.stack.c.root_id == stack.id, tables.stack.c.deleted_at.is_(None)

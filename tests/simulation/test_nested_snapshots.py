@@ -13,6 +13,9 @@ from stoker.db.ids import SnapshotId, StackId
 from stoker.db.rows import Snapshot, Stack
 from stoker.db.states import Status
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.engine.snapshots import delete_snapshot, take_snapshot
+from stoker.engine.stacks import delete_stack
+from stoker.engine.updates import restore_stack, update_stack
 
 Json = typing.Any
 MIDDLE = "file:///middle.yaml"
@@ -36,8 +39,8 @@ def snapshots_of(world: World, stack_id: str) -> list[Snapshot]:
     return world.database.read(lambda conn: snapshots.of_stack(conn, StackId(stack_id)))
 
 
-def take_snapshot(world: World, stack: Stack) -> SnapshotId:
-    snapshot = world.snapshots.take(world.stack(stack.id), None)
+def snapshot_taken(world: World, stack: Stack) -> SnapshotId:
+    snapshot = take_snapshot(world.context, world.stack(stack.id), None)
     ended = settled(world, stack)
     assert (ended.action, ended.status) == ("SNAPSHOT", Status.COMPLETE), ended.reason
     return snapshot.id
@@ -52,7 +55,7 @@ def test_all_levels_are_in_it_and_come_back_with_it(world: World) -> None:
     before = values(world)
     objects = set(world.cloud.objects)
     assert sorted(before.values()) == ["", "deep", "old", "old", "old-0", "old-1"]
-    first = take_snapshot(world, stack)
+    first = snapshot_taken(world, stack)
     assert sorted(world.cloud.pictures.values()) == sorted(before.values())
     below = children(world, stack)
     assert {(row.action, row.status) for row in below.values()} == {("SNAPSHOT", "COMPLETE")}
@@ -62,12 +65,12 @@ def test_all_levels_are_in_it_and_come_back_with_it(world: World) -> None:
     assert sorted(values(world).values()) == ["", "deep", "new", "new", "new-0", "new-1"]
     for key, item in world.cloud.objects.items():  # As if somebody had written to them since.
         world.cloud.objects[key] = item._replace(value="spoiled")
-    world.updates.restore(world.stack(stack.id), first)
+    restore_stack(world.context, world.stack(stack.id), first)
     ended = settled(world, stack)
     assert (ended.action, ended.status) == ("RESTORE", Status.COMPLETE), ended.reason
     assert values(world) == before
     assert {row.id for row in children(world, stack).values()} == {row.id for row in below.values()}
-    world.updates.update(world.stack(stack.id), UpdateRequest(Goal({}), existing=True))
+    update_stack(world.context, world.stack(stack.id), UpdateRequest(Goal({}), existing=True))
     assert settled(world, stack).status == Status.COMPLETE
     assert values(world) == before, "an update that keeps the environment takes nothing back"
     assert set(world.cloud.objects) == objects
@@ -76,7 +79,7 @@ def test_all_levels_are_in_it_and_come_back_with_it(world: World) -> None:
 
 def test_the_parent_is_parked_while_its_child_takes_its_own(world: World) -> None:
     stack = created(world, hot({"n": child()}), files={INNER: inner(picture_looks=3)})
-    world.snapshots.take(world.stack(stack.id), None)
+    take_snapshot(world.context, world.stack(stack.id), None)
     world.calm()
     assert sum(c.loop.in_progress for c in world.awake()) == 1, "the child's own task"
     assert settled(world, stack).status == Status.COMPLETE
@@ -84,32 +87,32 @@ def test_the_parent_is_parked_while_its_child_takes_its_own(world: World) -> Non
 
 def test_it_is_deleted_on_all_levels(world: World) -> None:
     stack = created(world, tree(), files=files())
-    first = take_snapshot(world, stack)
-    second = take_snapshot(world, stack)
-    world.snapshots.delete(world.stack(stack.id), first)
+    first = snapshot_taken(world, stack)
+    second = snapshot_taken(world, stack)
+    delete_snapshot(world.context, world.stack(stack.id), first)
     assert world.settle(lambda: len(world.cloud.pictures) == 6, within=60)
     assert [each.id for each in snapshots_of(world, stack.id)] == [second]
     assert [len(snapshots_of(world, row.id)) for row in children(world, stack).values()] == [1, 1, 1]
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert settled(world, stack).status == Status.COMPLETE
     assert (world.cloud.pictures, world.cloud.objects) == ({}, {})
 
 
 def test_a_failure_inside_is_told_with_its_path_and_what_was_made_can_be_deleted(world: World) -> None:
     stack = created(world, tree(), files=files(shy=True))
-    snapshot = world.snapshots.take(world.stack(stack.id), None)
+    snapshot = take_snapshot(world.context, world.stack(stack.id), None)
     ended = settled(world, stack)
     assert (ended.action, ended.status) == ("SNAPSHOT", Status.FAILED)
     assert ended.reason.startswith("Resource SNAPSHOT failed: ResourceFailure: resources.")
     assert ended.reason.endswith("resources.s: told to be shy")
-    world.snapshots.delete(world.stack(stack.id), snapshot.id)
+    delete_snapshot(world.context, world.stack(stack.id), snapshot.id)
     assert world.settle(lambda: not world.cloud.pictures and not snapshots_of(world, stack.id), within=60)
     assert [snapshots_of(world, row.id) for row in children(world, stack).values()] == [[], [], []]
 
 
 def test_a_step_that_is_lost_finds_the_snapshot_that_it_has_begun(world: World) -> None:
     stack = created(world, hot({"n": child()}))
-    world.snapshots.take(world.stack(stack.id), None)
+    take_snapshot(world.context, world.stack(stack.id), None)
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()
     world.conductors["host0"].run_step()
@@ -123,12 +126,12 @@ def test_a_step_that_is_lost_finds_the_snapshot_that_it_has_begun(world: World) 
 
 def test_a_nested_stack_that_is_gone_since_is_made_anew(world: World) -> None:
     stack = created(world, hot({"n": child(value="x"), "s": server()}))
-    first = take_snapshot(world, stack)
+    first = snapshot_taken(world, stack)
     world.update(stack, hot({"s": server()}))
     assert settled(world, stack).status == Status.COMPLETE
-    world.updates.restore(world.stack(stack.id), first)
+    restore_stack(world.context, world.stack(stack.id), first)
     assert settled(world, stack).status == Status.COMPLETE
     assert sorted(values(world).values()) == ["", "x"]
     assert rows(world, stack)["n"].status == Status.COMPLETE
-    world.snapshots.delete(world.stack(stack.id), first)
+    delete_snapshot(world.context, world.stack(stack.id), first)
     assert world.settle(lambda: not snapshots_of(world, stack.id), within=60)

@@ -23,6 +23,7 @@ from simulation.world import World
 from stoker.db.ids import StackId
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.engine.stacks import delete_stack
 
 Json = typing.Any
 FILES = {INNER: inner()}
@@ -41,7 +42,7 @@ def world(tmp_path: pathlib.Path) -> World:
 
 def deleted_by_hand(world: World, stack: Stack, name: str) -> None:
     nested = world.stack(StackId(children(world, stack)[name].id))
-    world.operations.delete(nested)
+    delete_stack(world.context, nested)
     assert settled(world, nested).status == Status.COMPLETE
     assert children(world, stack).keys() == set(rows(world, stack)) - {name}
 

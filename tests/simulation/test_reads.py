@@ -12,6 +12,7 @@ from simulation.test_life import api_of
 from simulation.world import World
 from stoker.cli.wiring.routes import ROUTES
 from stoker.db.states import Status
+from stoker.engine.snapshots import take_snapshot
 
 Json = typing.Any
 ONE_READ = 1
@@ -58,7 +59,7 @@ class Scene:
         self.api = api_of(world, console=console_of(world))
         stack = world.create("s", TEMPLATE)
         assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
-        snapshot = world.snapshots.take(world.stack(stack.id), "kept")
+        snapshot = take_snapshot(world.context, world.stack(stack.id), "kept")
         assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
         report_all(world)
         below = f"/v1/tenant/stacks/s/{stack.id}"

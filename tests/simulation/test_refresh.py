@@ -13,6 +13,7 @@ from stoker.conductor.steps.context import RunningStepContext
 from stoker.conductor.steps.endpoints import Endpoints
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.engine.exports import abandon_stack
 from stoker.resources.contract.context import StepContext
 from stoker.resources.contract.errors import PermanentError, RetryableError
 from stoker.resources.contract.plugin import ResourceType
@@ -214,7 +215,7 @@ def test_a_nested_stack_shows_its_parent_what_it_was_in_the_end(world: World) ->
 def test_what_is_adopted_is_read_too(world: World) -> None:
     stack = created(world, asking("a", a={}, b={"needs": on("a")}))
     exported = world.export(world.stack(stack.id))
-    world.exports.abandon(world.stack(stack.id))
+    abandon_stack(world.context, world.stack(stack.id))
     exported["resources"]["a"]["resource_data"] = {}
     again = world.adopt("t", exported)
     assert world.settle(lambda: ended(world, again), within=60)

@@ -10,6 +10,7 @@ from simulation.nested import INNER, child, hot, inner, server
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
+from stoker.engine.stacks import delete_stack
 from stoker.observe.logs import about, current_request
 
 Json = typing.Any
@@ -42,7 +43,7 @@ def test_tasks_are_for_the_request_that_wanted_them_also_in_nested_stacks(world:
     stack = created(world, "req-1")
     assert requests(world) == {"s": {"req-1"}, "s-": {"req-1"}}
     with about(request="req-2", project="p"):
-        world.operations.delete(stack)
+        delete_stack(world.context, stack)
     world.calm()
     assert requests(world)["s"] >= {"req-2"}
 

@@ -17,6 +17,9 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import tasks
+from stoker.engine.exports import abandon_stack
+from stoker.engine.stacks import delete_stack
+from stoker.engine.updates import cancel_action
 from stoker.features.diagnosis.rescue import NothingToDo, Rescue, Retried
 
 Json = typing.Any
@@ -202,7 +205,7 @@ def test_a_stack_is_failed_while_no_conductor_runs(world: World) -> None:
     for host in ("host0", "host1"):
         world.kill(host)
     assert rescue(world).fail(stack, "told to").stack.status == Status.FAILED
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.stack(stack.id).status == Status.IN_PROGRESS
     world.start("host0")
     world.look_all()
@@ -311,7 +314,7 @@ def test_what_another_attempt_has_made_too_is_kept_when_the_stack_was_abandoned(
     retry(world, stack, "a")
     assert complete(world, stack)
     [name] = world.cloud.objects
-    world.exports.abandon(world.stack(stack.id))
+    abandon_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     holder.go_on()
     assert not world.settle(lambda: name not in world.cloud.objects, within=60)
@@ -321,7 +324,7 @@ def test_what_waits_for_a_step_under_its_conductors_new_name_is_left_alone(world
     """It gets that name between the check of the operator's command and its change."""
     stack = world.create("s", template(a={"hangs": ["create"]}))
     world.calm()
-    world.updates.cancel(world.stack(stack.id), rollback=False, by=None)
+    cancel_action(world.context, world.stack(stack.id), rollback=False, by=None)
     world.calm()
     world.pass_time(GRACE + 0.1)
     world.calm()

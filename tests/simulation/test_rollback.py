@@ -13,6 +13,8 @@ from stoker.db.events import EventQuery
 from stoker.db.states import Status, TaskState
 from stoker.db.work import commit, endings, tasks
 from stoker.engine.errors import NotUpdatable
+from stoker.engine.stacks import delete_stack
+from stoker.engine.updates import cancel_action
 
 Json = typing.Any
 
@@ -183,7 +185,7 @@ def test_cancelling_an_update_goes_back_at_once_although_a_step_never_ends(world
     before = rows(world, stack)
     world.update(stack, template(a={"value": "new"}, b={"endless": True, "after": 5}))
     world.calm()
-    world.updates.cancel(world.stack(stack.id), rollback=True)
+    cancel_action(world.context, world.stack(stack.id), rollback=True)
     assert world.settle(lambda: ended(world, stack), within=20)
     current = world.stack(stack.id)
     assert (current.action, current.status) == ("ROLLBACK", Status.COMPLETE)
@@ -198,7 +200,7 @@ def test_cancelling_without_rollback_stops_all_and_the_next_update_goes_on(world
         "s", template(a={"endless": True, "after": 5}, b={"needs": on("a")}, c={}), disable_rollback=False
     )
     world.calm()
-    world.updates.cancel(world.stack(stack.id), rollback=False)
+    cancel_action(world.context, world.stack(stack.id), rollback=False)
     current = world.stack(stack.id)
     assert (current.action, current.status, current.reason) == (
         "CREATE",
@@ -218,7 +220,7 @@ def test_cancelling_without_rollback_stops_all_and_the_next_update_goes_on(world
 def test_what_does_nothing_cannot_be_cancelled(world: World, rollback: bool) -> None:
     stack = created(world, template(a={}))
     with pytest.raises(NotUpdatable, match="Cancelling update when stack is CREATE_COMPLETE"):
-        world.updates.cancel(world.stack(stack.id), rollback=rollback)
+        cancel_action(world.context, world.stack(stack.id), rollback=rollback)
 
 
 def test_a_user_may_do_something_else_before_the_rollback_begins(world: World) -> None:
@@ -247,7 +249,7 @@ def test_a_stack_may_be_deleted_before_its_rollback_is_planned(world: World) -> 
     stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
     world.calm()
     assert world.stack(stack.id).rollback_at is not None
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: world.stack(stack.id).deleted_at is not None, within=20)
     assert world.cloud.objects == {}
 
@@ -255,7 +257,7 @@ def test_a_stack_may_be_deleted_before_its_rollback_is_planned(world: World) -> 
 def test_a_rollback_that_is_not_planned_can_be_cancelled(world: World) -> None:
     stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
     world.calm()
-    world.updates.cancel(world.stack(stack.id), rollback=False)
+    cancel_action(world.context, world.stack(stack.id), rollback=False)
     world.settle(lambda: False, within=10)
     current = world.stack(stack.id)
     assert (current.action, current.status, current.rollback_at) == ("ROLLBACK", Status.FAILED, None)
@@ -268,7 +270,7 @@ def test_a_rollback_that_cannot_be_planned_fails_and_says_what_came_first(
     def refuse(*_: Json) -> Json:
         raise NotUpdatable("its old goal is wrong today")
 
-    monkeypatch.setattr(world.updates, "roll_back", refuse)
+    monkeypatch.setattr(world, "roll_back", refuse)
     stack = world.create("s", template(a={}, b={"fail": True}), disable_rollback=False)
     assert world.settle(lambda: world.stack(stack.id).status == Status.FAILED, within=20)
     current = world.stack(stack.id)

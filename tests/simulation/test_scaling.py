@@ -24,7 +24,8 @@ from stoker.db.notifications import Notification
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
-from stoker.engine.signals import Signals
+from stoker.engine.signals import send_signal
+from stoker.engine.stacks import delete_stack
 from stoker.resources.contract.errors import NotSupported
 from stoker.rpc.notifier import event_type, payload
 from stoker.sealing.stored import metadata_in_clear
@@ -44,7 +45,7 @@ def policy(by: float, kind: str = "change_in_capacity", **properties: Json) -> J
 
 
 def signal(world: World, stack: Stack, name: str = "up", details: Json = None) -> None:
-    Signals(world.context).signal(world.stack(stack.id), name, details)
+    send_signal(world.context, world.stack(stack.id), name, details)
 
 
 def scaled(world: World, stack: Stack, name: str = "up") -> None:
@@ -223,7 +224,7 @@ def test_what_is_begun_with_the_stack_supersedes_the_scaling(world: World, *, de
     signal(world, stack)
     assert world.settle(lambda: children(world, stack)["g"].action == "UPDATE", within=10)
     if delete:
-        world.operations.delete(world.stack(stack.id))
+        delete_stack(world.context, world.stack(stack.id))
     else:
         world.update(stack, quick)
     assert settled(world, stack, within=120).status == Status.COMPLETE

@@ -15,7 +15,7 @@ from stoker.api.errors import fault_of
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.engine.signal_limits import SignalLimits
-from stoker.engine.signals import Signals
+from stoker.engine.signals import send_signal, set_health
 from stoker.template.errors import LimitExceeded
 
 Json = typing.Any
@@ -41,7 +41,7 @@ def stack(world: World) -> Stack:
 
 
 def signal(world: World, stack: Stack, details: Json, name: str = "handle") -> None:
-    Signals(world.context).signal(world.stack(stack.id), name, details)
+    send_signal(world.context, world.stack(stack.id), name, details)
 
 
 def refused(world: World, stack: Stack, details: Json, name: str = "handle") -> str:
@@ -103,7 +103,7 @@ def test_the_length_of_a_reason_is_limited(world: World, stack: Stack, reason: J
         message = refused(world, stack, details, name)
         assert message.endswith("; [stacks] max_signal_reason is 100")
     with pytest.raises(LimitExceeded, match="max_signal_reason is 100"):
-        Signals(world.context).mark_unhealthy(stack, "aws", unhealthy=True, reason="x" * 101)
+        set_health(world.context, stack, "aws", unhealthy=True, reason="x" * 101)
     assert rows(world, stack)["aws"].action == "CREATE"
 
 

@@ -11,7 +11,9 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import FINAL, Status, TaskKind, TaskState
-from stoker.engine.signals import Signals
+from stoker.engine.signals import send_signal
+from stoker.engine.stacks import delete_stack
+from stoker.engine.updates import cancel_action
 from stoker.resources.contract.context import StepContext
 from stoker.resources.contract.errors import PermanentError, RetryableError, StepError
 from stoker.resources.contract.plugin import ResourceType
@@ -88,7 +90,7 @@ def bell(**properties: Json) -> Json:
 
 
 def signal(world: World, stack: Stack, details: Json = None) -> None:
-    Signals(world.context).signal(world.stack(stack.id), "bell", details)
+    send_signal(world.context, world.stack(stack.id), "bell", details)
 
 
 def unfinished(world: World) -> int:
@@ -151,9 +153,9 @@ def test_no_action_asks_one_that_runs_to_stop(world: World, tower: Tower, action
         if action == "update":
             world.update(stack, bell(seconds=1))
         elif action == "cancel":
-            world.updates.cancel(current, rollback=False)
+            cancel_action(world.context, current, rollback=False)
         else:
-            world.operations.delete(current)
+            delete_stack(world.context, current)
         seen.extend(world.database.read(asked_to_stop))
 
     tower.meanwhile = [act]
@@ -191,7 +193,7 @@ def test_the_deletion_of_the_stack_ends_it(world: World, tower: Tower) -> None:
     tower.errors = [RetryableError("busy")]
     signal(world, stack, "now")
     assert world.settle(lambda: not tower.errors, within=10)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert settled(world, stack, within=120).status == Status.COMPLETE
     assert carried_out(world)
     assert tower.rung == {}

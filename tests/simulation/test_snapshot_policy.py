@@ -7,6 +7,7 @@ import pytest
 from simulation.helpers import cancel, created, ended, template, updated
 from simulation.world import World
 from stoker.db.states import Status
+from stoker.engine.stacks import delete_stack
 
 Json = typing.Any
 
@@ -25,7 +26,7 @@ def copied(**properties: Json) -> Json:
 
 def test_a_copy_is_made_before_the_thing_is_deleted(world: World) -> None:
     stack = created(world, copied(picture_looks=3))
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE
     assert world.cloud.objects == {}
@@ -41,7 +42,7 @@ def test_a_copy_is_made_of_what_an_update_removes(world: World) -> None:
 
 def test_nothing_is_deleted_without_its_copy(world: World) -> None:
     stack = created(world, copied(shy=True))
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.FAILED
     assert "told to be shy" in world.stack(stack.id).reason
@@ -54,6 +55,6 @@ def test_what_was_never_complete_is_deleted_without_a_copy(world: World) -> None
     cancel(world, stack)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert [item.resource for item in world.cloud.objects.values()] == ["a", "b"]
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE

@@ -13,7 +13,9 @@ from stoker.db.ids import SnapshotId
 from stoker.db.rows import Snapshot, Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.errors import ActionInProgress, NotUpdatable
-from stoker.engine.snapshots import Snapshots
+from stoker.engine.snapshots import delete_snapshot, take_snapshot
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import restore_stack
 from stoker.template.errors import LimitExceeded
 
 Json = typing.Any
@@ -28,8 +30,8 @@ def snapshots_of(world: World, stack: Stack) -> list[Snapshot]:
     return world.database.read(lambda conn: snapshots.of_stack(conn, stack.id))
 
 
-def take_snapshot(world: World, stack: Stack, name: str | None = None) -> SnapshotId:
-    snapshot = world.snapshots.take(world.stack(stack.id), name)
+def snapshot_taken(world: World, stack: Stack, name: str | None = None) -> SnapshotId:
+    snapshot = take_snapshot(world.context, world.stack(stack.id), name)
     assert (snapshot.action, snapshot.status) == ("CREATE", Status.IN_PROGRESS)
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
@@ -37,7 +39,7 @@ def take_snapshot(world: World, stack: Stack, name: str | None = None) -> Snapsh
 
 
 def restored(world: World, stack: Stack, snapshot_id: SnapshotId) -> Stack:
-    world.updates.restore(world.stack(stack.id), snapshot_id)
+    restore_stack(world.context, world.stack(stack.id), snapshot_id)
     assert world.settle(lambda: ended(world, stack), within=60)
     return world.stack(stack.id)
 
@@ -46,7 +48,7 @@ def test_a_snapshot_keeps_goal_and_things_and_leaves_the_resources_as_they_are(w
     stack = created(world, template(a={"value": "1"}, b={"looks": 3}))
     before = rows(world, stack)
     count = len(history(world, stack))
-    take_snapshot(world, stack, "first")
+    snapshot_taken(world, stack, "first")
     result = snapshots_of(world, stack)
     assert [(s.name, s.action, s.status, s.reason) for s in result] == [
         ("first", "CREATE", "COMPLETE", "Stack SNAPSHOT completed successfully")
@@ -73,11 +75,11 @@ def test_a_deletion_that_ends_together_with_an_action_of_the_stack_is_over(
 ) -> None:
     world = World(tmp_path, hosts=1, threads=4)
     stack = created(world, template(a={"after": 0}))
-    snapshot_id = take_snapshot(world, stack)
-    world.snapshots.delete(world.stack(stack.id), snapshot_id)
+    snapshot_id = snapshot_taken(world, stack)
+    delete_snapshot(world.context, world.stack(stack.id), snapshot_id)
     for _ in range(rounds):
         world.calm_once()
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     assert world.settle(lambda: ended(world, stack), within=60)
     world.calm()
     assert snapshots_of(world, stack) == []
@@ -88,7 +90,7 @@ def test_a_restored_stack_is_what_it_was(world: World) -> None:
     document = template(a={"value": "old"}, b={})
     stack = created(world, document)
     before = rows(world, stack)
-    first = take_snapshot(world, stack)
+    first = snapshot_taken(world, stack)
     updated(world, stack, template(a={"value": "new"}, c={}))
     result = restored(world, stack, first)
     assert (result.action, result.status, result.reason) == (
@@ -111,10 +113,10 @@ def test_a_restored_stack_is_what_it_was(world: World) -> None:
 def test_a_failed_restoration_is_rolled_back_where_that_is_wished(world: World) -> None:
     stack = world.create("s", template(a={"value": "old"}), disable_rollback=False)
     assert world.settle(lambda: ended(world, stack), within=60)
-    first = take_snapshot(world, stack)
+    first = snapshot_taken(world, stack)
     updated(world, stack, template(a={"value": "new"}))
     world.cloud.pictures.clear()
-    world.updates.restore(world.stack(stack.id), first)
+    restore_stack(world.context, world.stack(stack.id), first)
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
     assert world.stack(stack.id).status == Status.COMPLETE
     [item] = world.cloud.objects.values()
@@ -123,7 +125,7 @@ def test_a_failed_restoration_is_rolled_back_where_that_is_wished(world: World) 
 
 def test_a_snapshot_that_fails_says_so_and_can_only_be_deleted(world: World) -> None:
     stack = created(world, template(a={}, b={"needs": [{"get_resource": "a"}], "shy": True}))
-    snapshot = world.snapshots.take(world.stack(stack.id), None)
+    snapshot = take_snapshot(world.context, world.stack(stack.id), None)
     assert world.settle(lambda: ended(world, stack), within=60)
     current = world.stack(stack.id)
     assert (current.action, current.status) == ("SNAPSHOT", Status.FAILED)
@@ -133,8 +135,8 @@ def test_a_snapshot_that_fails_says_so_and_can_only_be_deleted(world: World) -> 
     ]
     assert len(world.cloud.pictures) == 1
     with pytest.raises(NotUpdatable, match="Restoring incomplete snapshot is not supported"):
-        world.updates.restore(current, snapshot.id)
-    world.snapshots.delete(current, snapshot.id)
+        restore_stack(world.context, current, snapshot.id)
+    delete_snapshot(world.context, current, snapshot.id)
     assert world.settle(lambda: not snapshots_of(world, stack), within=60)
     assert world.cloud.pictures == {}
 
@@ -142,7 +144,7 @@ def test_a_snapshot_that_fails_says_so_and_can_only_be_deleted(world: World) -> 
 def test_after_a_failed_snapshot_a_rollback_goes_back_to_the_goal_before_it(world: World) -> None:
     stack = world.create("s", template(a={"value": "old", "shy": True}), disable_rollback=False)
     assert world.settle(lambda: ended(world, stack), within=60)
-    world.snapshots.take(world.stack(stack.id), None)
+    take_snapshot(world.context, world.stack(stack.id), None)
     assert world.settle(lambda: ended(world, stack), within=60)
     world.update(stack, template(a={"value": "new"}, b={"fail": True}))
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
@@ -152,10 +154,10 @@ def test_after_a_failed_snapshot_a_rollback_goes_back_to_the_goal_before_it(worl
 
 def test_a_snapshot_is_deleted_beside_what_the_stack_does(world: World) -> None:
     stack = created(world, template(a={}, b={}))
-    first = take_snapshot(world, stack)
+    first = snapshot_taken(world, stack)
     world.update(stack, template(a={"value": "x", "after": 30}, b={}))
-    world.snapshots.delete(world.stack(stack.id), first)
-    world.snapshots.delete(world.stack(stack.id), first)
+    delete_snapshot(world.context, world.stack(stack.id), first)
+    delete_snapshot(world.context, world.stack(stack.id), first)
     assert [(s.action, s.status) for s in snapshots_of(world, stack)] == [("DELETE", "IN_PROGRESS")]
     assert world.settle(lambda: not snapshots_of(world, stack), within=20)
     assert world.cloud.pictures == {}
@@ -164,13 +166,13 @@ def test_a_snapshot_is_deleted_beside_what_the_stack_does(world: World) -> None:
     assert world.stack(stack.id).status == Status.COMPLETE
     assert world.database.read(lambda conn: resources.copies(conn, stack.id)) == []
     with pytest.raises(NotFound):
-        world.snapshots.delete(world.stack(stack.id), first)
+        delete_snapshot(world.context, world.stack(stack.id), first)
 
 
 def test_the_end_of_an_action_leaves_the_deletion_of_a_snapshot_alone(world: World) -> None:
     stack = created(world, template(a={"after": 20}))
-    first = take_snapshot(world, stack)
-    world.snapshots.delete(world.stack(stack.id), first)
+    first = snapshot_taken(world, stack)
+    delete_snapshot(world.context, world.stack(stack.id), first)
     world.calm()
     updated(world, stack, template(a={"after": 20}, b={}))
     assert [(s.action, s.status) for s in snapshots_of(world, stack)] == [("DELETE", "IN_PROGRESS")]
@@ -179,8 +181,8 @@ def test_the_end_of_an_action_leaves_the_deletion_of_a_snapshot_alone(world: Wor
 
 def test_the_deletion_of_a_snapshot_outlives_its_conductor(world: World) -> None:
     stack = created(world, template(a={"after": 5}))
-    first = take_snapshot(world, stack)
-    world.snapshots.delete(world.stack(stack.id), first)
+    first = snapshot_taken(world, stack)
+    delete_snapshot(world.context, world.stack(stack.id), first)
     world.calm()
     for host in list(world.conductors):
         world.kill(host)
@@ -193,14 +195,14 @@ def test_the_deletion_of_a_snapshot_outlives_its_conductor(world: World) -> None
 def test_a_stack_takes_its_snapshots_with_it(world: World, moment: str) -> None:
     stack = created(world, template(a={"after": 5}, b={"needs": [{"get_resource": "a"}]}))
     if moment == "being taken":
-        world.snapshots.take(world.stack(stack.id), None)
+        take_snapshot(world.context, world.stack(stack.id), None)
     else:
-        first = take_snapshot(world, stack)
+        first = snapshot_taken(world, stack)
     if moment == "being deleted":
-        world.snapshots.delete(world.stack(stack.id), first)
+        delete_snapshot(world.context, world.stack(stack.id), first)
     world.calm()
     assert world.cloud.pictures or moment == "being deleted"
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert (world.stack(stack.id).action, world.stack(stack.id).status) == ("DELETE", Status.COMPLETE)
     assert (world.cloud.objects, world.cloud.pictures, snapshots_of(world, stack)) == ({}, {}, [])
@@ -210,10 +212,10 @@ def test_a_stack_takes_its_snapshots_with_it(world: World, moment: str) -> None:
 
 def test_who_changes_the_stack_meanwhile_fails_the_snapshot(world: World) -> None:
     stack = created(world, template(a={"after": 5}))
-    snapshot = world.snapshots.take(world.stack(stack.id), None)
+    snapshot = take_snapshot(world.context, world.stack(stack.id), None)
     world.calm()
     with pytest.raises(NotUpdatable, match="Deleting in-progress snapshot"):
-        world.snapshots.delete(world.stack(stack.id), snapshot.id)
+        delete_snapshot(world.context, world.stack(stack.id), snapshot.id)
     updated(world, stack, template(a={"value": "x"}))
     [copy] = snapshots_of(world, stack)
     assert (copy.status, copy.reason) == ("FAILED", "Stack SNAPSHOT was superseded by UPDATE")
@@ -222,7 +224,7 @@ def test_who_changes_the_stack_meanwhile_fails_the_snapshot(world: World) -> Non
 def test_a_snapshot_that_takes_too_long_fails_with_its_stack(world: World) -> None:
     stack = world.create("s", template(a={"picture_looks": 10_000}), timeout_mins=1)
     assert world.settle(lambda: ended(world, stack), within=60)
-    world.snapshots.take(world.stack(stack.id), None)
+    take_snapshot(world.context, world.stack(stack.id), None)
     assert world.settle(lambda: ended(world, stack), within=80)
     assert world.stack(stack.id).reason == "Snapshot timed out"
     assert [(s.action, s.status, s.reason) for s in snapshots_of(world, stack)] == [
@@ -233,22 +235,22 @@ def test_a_snapshot_that_takes_too_long_fails_with_its_stack(world: World) -> No
 def test_no_snapshot_is_taken_while_something_is_going_on_or_of_a_suspended_stack(world: World) -> None:
     stack = world.create("s", template(a={"after": 1}))
     with pytest.raises(ActionInProgress, match=r"already has an action \(CREATE\) in progress"):
-        world.snapshots.take(world.stack(stack.id), None)
+        take_snapshot(world.context, world.stack(stack.id), None)
     assert world.settle(lambda: ended(world, stack), within=60)
-    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.SUSPEND)
     assert world.settle(lambda: ended(world, stack), within=60)
     with pytest.raises(NotUpdatable, match="SNAPSHOT of stack s in the state SUSPEND_COMPLETE"):
-        world.snapshots.take(world.stack(stack.id), None)
+        take_snapshot(world.context, world.stack(stack.id), None)
     assert snapshots_of(world, stack) == []
 
 
 def test_a_copy_is_not_deleted_before_the_step_that_makes_it_has_ended(world: World) -> None:
     stack = created(world, template(a={}))
-    world.snapshots.take(world.stack(stack.id), None)
+    take_snapshot(world.context, world.stack(stack.id), None)
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()
     assert len(world.conductors["host0"].steps) == 1, "the picture is not taken yet"
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     while world.bus.hints:
         world.deliver(0, "host1")
     world.conductors["host1"].run_once()
@@ -259,13 +261,13 @@ def test_a_copy_is_not_deleted_before_the_step_that_makes_it_has_ended(world: Wo
 
 def test_what_a_lost_step_has_made_is_found_by_its_key(world: World) -> None:
     stack = created(world, template(a={}))
-    world.snapshots.take(world.stack(stack.id), None)
+    take_snapshot(world.context, world.stack(stack.id), None)
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()
     world.conductors["host0"].run_step()
     assert len(world.cloud.pictures) == 1
     world.kill("host0")
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert (world.cloud.objects, world.cloud.pictures) == ({}, {})
 
@@ -276,7 +278,7 @@ def test_secrets_in_a_snapshot_are_sealed(world: World) -> None:
     document["resources"]["a"]["metadata"] = {"word": {"get_param": "word"}}
     stack = world.create("s", document, parameters={"word": "s3cret"})
     assert world.settle(lambda: ended(world, stack), within=60)
-    first = take_snapshot(world, stack)
+    first = snapshot_taken(world, stack)
     assert "s3cret" not in stored(world)
     updated(world, stack, template(a={}))
     restored(world, stack, first)
@@ -287,21 +289,19 @@ def test_secrets_in_a_snapshot_are_sealed(world: World) -> None:
 
 def test_a_stack_has_no_more_snapshots_than_it_may(world: World) -> None:
     stack = created(world, template(a={}))
-    world.snapshots = Snapshots(
-        replace(world.context, settings=replace(world.context.settings, max_snapshots=1))
-    )
-    first = take_snapshot(world, stack)
+    world.context = replace(world.context, settings=replace(world.context.settings, max_snapshots=1))
+    first = snapshot_taken(world, stack)
     with pytest.raises(LimitExceeded, match="maximum snapshots per stack, 1"):
-        world.snapshots.take(world.stack(stack.id), None)
-    world.snapshots.delete(world.stack(stack.id), first)
+        take_snapshot(world.context, world.stack(stack.id), None)
+    delete_snapshot(world.context, world.stack(stack.id), first)
     assert world.settle(lambda: not snapshots_of(world, stack), within=60)
-    take_snapshot(world, stack)
+    snapshot_taken(world, stack)
 
 
 def test_what_a_snapshot_has_of_a_thing_goes_before_the_thing(world: World) -> None:
     stack = created(world, template(a={"after": 5}))
-    take_snapshot(world, stack)
-    world.operations.delete(world.stack(stack.id))
+    snapshot_taken(world, stack)
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: not world.cloud.pictures, within=20)
     assert len(world.cloud.objects) == 1, "the picture's deletion has not ended"
     assert world.settle(lambda: ended(world, stack), within=60)

@@ -11,10 +11,11 @@ from simulation.nested import INNER, child, created, hot, inner, settled
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
-from stoker.engine.exports import Exports
+from stoker.engine.exports import abandon_stack, export_stack
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.engine.snapshots import take_snapshot
 from stoker.engine.tree_budget import TreeBudget, TreeLimits
-from stoker.engine.updates import Updates
+from stoker.engine.updates import restore_stack
 from stoker.features.preview.updates import Previews
 from stoker.template.budget import BudgetLimits
 from stoker.template.compile import Limits
@@ -49,11 +50,11 @@ def limited(world: World, **settings: Json) -> Json:
 def test_a_document_above_a_limit_is_refused_and_the_stack_stays(
     world: World, wide: Stack, tree: TreeLimits, option: str
 ) -> None:
-    exports = Exports(limited(world, tree=tree))
+    context = limited(world, tree=tree)
     with pytest.raises(LimitExceeded, match=option):
-        world.database.read(lambda conn: exports.export(conn, wide))
+        world.database.read(lambda conn: export_stack(context, conn, wide))
     with pytest.raises(LimitExceeded, match=option):
-        exports.abandon(wide)
+        abandon_stack(context, wide)
     assert world.stack(wide.id) == wide
     document = world.export(wide)
     assert len(json.dumps(document)) > CHILDREN * len(TEXT), "each nested stack repeats the files"
@@ -76,11 +77,11 @@ def test_the_nested_stacks_of_a_preview_share_its_work(world: World, wide: Stack
 
 
 def test_a_restoration_above_the_limit_is_refused(world: World, wide: Stack) -> None:
-    snapshot = world.snapshots.take(wide, None)
+    snapshot = take_snapshot(world.context, wide, None)
     stack = settled(world, wide)
     with pytest.raises(LimitExceeded, match="max_tree_rows"):
-        Updates(limited(world, tree=TreeLimits(rows=CHILDREN - 1))).restore(stack, snapshot.id)
-    world.updates.restore(stack, snapshot.id)
+        restore_stack(limited(world, tree=TreeLimits(rows=CHILDREN - 1)), stack, snapshot.id)
+    restore_stack(world.context, stack, snapshot.id)
     assert world.settle(lambda: ended(world, stack), within=60)
 
 

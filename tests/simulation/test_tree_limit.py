@@ -15,6 +15,7 @@ from stoker.db.schema import tables
 from stoker.db.states import Status
 from stoker.engine.planning.requests import CreateRequest, Goal
 from stoker.engine.quotas import QuotaName, Quotas
+from stoker.engine.stacks import create_stack, delete_stack
 from stoker.template.compile import Limits
 
 Json = typing.Any
@@ -91,9 +92,9 @@ def test_what_the_request_could_not_count_counts_for_the_quota(tmp_path: pathlib
     assert second.status == Status.FAILED
     assert "above its quota of 12" in second.reason
     assert used(world) <= 12
-    other = settled(world, world.operations.create(CreateRequest("other", "c", Goal(counted(6)))))
+    other = settled(world, create_stack(world.context, CreateRequest("other", "c", Goal(counted(6)))))
     assert other.status == Status.COMPLETE
-    world.operations.delete(world.stack(first.id))
+    delete_stack(world.context, world.stack(first.id))
     assert world.settle(lambda: ended(world, first), within=60)
     world.update(second, counted(6))
     assert settled(world, second).status == Status.COMPLETE

@@ -9,6 +9,8 @@ from simulation.helpers import all_rows, created, ended, history, on, previewed,
 from simulation.world import World
 from stoker.db.states import Status
 from stoker.engine import named_things
+from stoker.engine.stacks import delete_stack
+from stoker.engine.updates import cancel_action
 from stoker.resources.openstack.names import KINDS, NameNotFound
 
 Json = typing.Any
@@ -67,7 +69,7 @@ def test_what_cannot_be_changed_is_replaced_and_cleaned_up_after_its_dependents_
     assert world.cloud.objects[str(after["b"].physical_id)].needs == (after["a"].physical_id,)
     assert before["a"].physical_id not in world.cloud.objects
     assert all_rows(world, stack) == 3
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.cloud.objects == {}
     assert world.cloud.wrong == []
@@ -129,7 +131,7 @@ def test_what_could_not_follow_before_the_update_ended_follows_in_the_next_one(
     world.update(stack, template_for(2, value="other", fail=ended_by == "failure"), environment=stop)
     world.calm()
     if ended_by == "cancel":
-        world.updates.cancel(world.stack(stack.id), rollback=False, by="alice")
+        cancel_action(world.context, world.stack(stack.id), rollback=False, by="alice")
     if ended_by != "update":
         assert world.settle(lambda: ended(world, stack), within=60)
         assert world.stack(stack.id).status == Status.FAILED
@@ -166,7 +168,7 @@ def test_resources_come_and_go(world: World) -> None:
 def test_a_dependency_can_be_turned_round(world: World) -> None:
     stack = created(world, template(a={}, b={"needs": on("a")}))
     updated(world, stack, template(b={}, a={"needs": on("b")}))
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.cloud.objects == {}
     assert world.cloud.wrong == []
@@ -241,7 +243,7 @@ def test_a_deletion_during_an_update_takes_old_and_new_away(world: World) -> Non
     stack = created(world, template(a={}, b={"needs": on("a")}))
     world.update(stack, template(a={"size": 2, "after": 9}, b={"needs": on("a")}))
     world.calm()
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=60)
     assert world.stack(stack.id).action == "DELETE"
     assert world.cloud.objects == {}

@@ -10,7 +10,8 @@ from simulation.world import World
 from stoker.db import resources
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
-from stoker.engine.signals import Signals
+from stoker.engine.signals import set_health
+from stoker.engine.stacks import act_on_stack
 from stoker.resources.heat.none import NoneResource
 from stoker.template.errors import TemplateError
 
@@ -142,7 +143,7 @@ def machine(**properties: Json) -> Json:
 
 def checked(world: World, stack: Stack) -> None:
     """Check the stack, to the end."""
-    world.operations.act(world.stack(stack.id), TaskKind.CHECK)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.CHECK)
     assert world.settle(lambda: world.stack(stack.id).status != Status.IN_PROGRESS, within=60)
 
 
@@ -186,14 +187,14 @@ def test_what_a_user_marks_unhealthy_is_replaced_and_not_repaired(world: World) 
     document = template(a=machine())
     stack = created(world, document)
     before = rows(world, stack)["a"]
-    Signals(world.context).mark_unhealthy(world.stack(stack.id), "a", unhealthy=True, reason="")
+    set_health(world.context, world.stack(stack.id), "a", unhealthy=True, reason="")
     assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")
     after = rows(world, stack)["a"]
     assert after.physical_id != before.physical_id
     assert "repair" not in world.cloud.calls
 
     # A check since then has found something else.
-    Signals(world.context).mark_unhealthy(world.stack(stack.id), "a", unhealthy=True, reason="")
+    set_health(world.context, world.stack(stack.id), "a", unhealthy=True, reason="")
     world.cloud.sick[str(after.physical_id)] = True
     checked(world, stack)
     assert state(update(world, stack, document)) == ("UPDATE", "COMPLETE")

@@ -11,6 +11,8 @@ from simulation.world import World
 from stoker.db.states import Status, TaskKind
 from stoker.engine.errors import NotUpdatable
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.engine.stacks import act_on_stack
+from stoker.engine.updates import cancel_action
 from stoker.template.errors import TemplateError
 
 Json = typing.Any
@@ -111,7 +113,7 @@ def test_what_failed_or_is_still_being_made_or_is_restricted_is_told_so(world: W
     changes = previewed(world, stack, document)
     assert changes["bad"] == ("replaced", "")
     assert changes["slow"] == ("updated", "may be replaced: depends on how its CREATE ends")
-    world.updates.cancel(world.stack(stack.id), rollback=False)
+    cancel_action(world.context, world.stack(stack.id), rollback=False)
     assert world.settle(lambda: ended(world, stack), within=60)
     world.update(stack, document)
     assert world.settle(lambda: ended(world, stack), within=60)
@@ -134,7 +136,7 @@ def test_what_an_update_would_refuse_its_preview_refuses_too(world: World) -> No
     sized = {"type": "Sim::Server", "properties": {"size": {"get_attr": ["b", "value"]}}}
     document = template(a=server(value="x"), b=server(value={"get_attr": ["a", "value"]}), c=sized)
     assert previewed(world, stack, document)["c"] == ("added", "")
-    world.operations.act(world.stack(stack.id), TaskKind.SUSPEND)
+    act_on_stack(world.context, world.stack(stack.id), TaskKind.SUSPEND)
     assert world.settle(lambda: ended(world, stack), within=60)
     with pytest.raises(NotUpdatable, match="suspended"):
         previewed(world, stack, document)

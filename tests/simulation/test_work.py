@@ -10,6 +10,7 @@ from stoker.db import events, resources
 from stoker.db.events import EventQuery
 from stoker.db.rows import Event, Resource, Stack
 from stoker.db.states import Status
+from stoker.engine.stacks import delete_stack
 
 Json = typing.Any
 
@@ -122,7 +123,7 @@ def test_a_deletion_goes_against_the_order_and_leaves_nothing(world: World) -> N
     stack = world.create("s", chain(6))
     world.calm()
     assert len(world.cloud.objects) == 6
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     world.calm()
     current = world.stack(stack.id)
     assert (current.action, current.status) == ("DELETE", Status.COMPLETE)
@@ -134,7 +135,7 @@ def test_a_deletion_goes_against_the_order_and_leaves_nothing(world: World) -> N
 def test_a_deletion_in_the_middle_of_a_creation_stops_it(world: World) -> None:
     stack = world.create("s", template_of(a={"endless": True}, b={"needs": [{"get_resource": "a"}]}))
     world.calm()
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     assert world.settle(lambda: ended(world, stack), within=10)
     assert world.stack(stack.id).action == "DELETE"
     assert world.cloud.objects == {}

@@ -12,6 +12,8 @@ from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind
 from stoker.engine.errors import NotUpdatable
+from stoker.engine.stacks import act_on_stack, delete_stack
+from stoker.engine.updates import cancel_action
 
 MOST = 5
 
@@ -90,7 +92,7 @@ class Users:
             return None
         with self._database_there():
             try:
-                self.world.operations.act(self.now(name), kind)
+                act_on_stack(self.world.context, self.now(name), kind)
             except NotUpdatable:
                 return None
         return f"{name} {kind}"
@@ -103,7 +105,7 @@ class Users:
             return None
         with self._database_there():
             try:
-                self.world.updates.cancel(self.now(name), rollback=rollback)
+                cancel_action(self.world.context, self.now(name), rollback=rollback)
             except NotUpdatable:
                 return None
         return f"{name} {rollback=}"
@@ -112,7 +114,7 @@ class Users:
         name = self._living()
         if name is not None:
             with self._database_there():
-                self.world.operations.delete(self.now(name))
+                delete_stack(self.world.context, self.now(name))
             self.deleted.add(name)
         return name
 
@@ -122,7 +124,7 @@ class Users:
         for name in self.stacks:
             current = self.now(name)
             done &= (current.action, current.status) == ("DELETE", Status.COMPLETE)
-            self.world.operations.delete(current)
+            delete_stack(self.world.context, current)
         return done
 
     def snapshot(self) -> str | None:

@@ -46,18 +46,16 @@ from stoker.db.work.breakpoints import HeldTask
 from stoker.db.work.claim import Claimant
 from stoker.db.work.losses import USUAL_MOST
 from stoker.engine import breakpoints
-from stoker.engine.breakpoints import BreakpointOperations
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext, EngineSettings
-from stoker.engine.exports import Exports
+from stoker.engine.exports import export_stack
 from stoker.engine.nested_stacks import NestedStacks
 from stoker.engine.planning.plan import Defaults
 from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal, UpdateRequest
 from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
-from stoker.engine.snapshots import Snapshots
-from stoker.engine.stacks import StackOperations
-from stoker.engine.updates import Updates
+from stoker.engine.stacks import create_stack
+from stoker.engine.updates import roll_back_stack, update_stack
 from stoker.features.preview.updates import Previews
 from stoker.keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from stoker.keystone.delegations import Delegations
@@ -333,7 +331,7 @@ class SimConductor:
             hints=self.world.bus,
             clock=self.clock,
             settings=CurrentSettings(DutySettings(self.host, **values)),
-            roll_back=lambda stack: self.world.updates.roll_back(stack),
+            roll_back=lambda stack: self.world.roll_back(stack),
             revoke=lambda root_id, body: self.world.revoke(root_id, body),
             post=lambda sink, messages: self.world.post(sink, messages),
             background=lambda name: AtOnce(),
@@ -495,14 +493,10 @@ class World:
             compiler=GoalCompiler(self.registry, limits),
             delegations=self.delegations(NO_TRUSTS),
         )
-        self.operations = StackOperations(self.context)
         self.templates: dict[str, str] = {}
         self.nesting = NestedStacks(self.context, self._template)
-        self.updates = Updates(self.context)
+        self.roll_back = functools.partial(roll_back_stack, self.context)
         self.previews = Previews(self.context)
-        self.snapshots = Snapshots(self.context)
-        self.exports = Exports(self.context)
-        self.breakpoints = BreakpointOperations(self.context)
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0
@@ -670,7 +664,7 @@ class World:
     def create(self, name: str, template: Json, **fields: Json) -> Stack:
         """An order of the API's."""
         goal = self._goal(template, fields)
-        return self.operations.create(CreateRequest("tenant", name, goal, **fields))
+        return create_stack(self.context, CreateRequest("tenant", name, goal, **fields))
 
     def _goal(self, template: Json, fields: dict[str, Json]) -> Goal:
         """Takes what belongs to the goal out of the fields."""
@@ -682,13 +676,13 @@ class World:
     def update(self, stack: Stack, template: Json, **fields: Json) -> None:
         """An order of the API's."""
         goal = self._goal(template, fields)
-        self.updates.update(self.stack(stack.id), UpdateRequest(goal, **fields))
+        update_stack(self.context, self.stack(stack.id), UpdateRequest(goal, **fields))
 
     def adopt(self, name: str, document: Json, **fields: Json) -> Stack:
         """An order of the API's, with what an export gave."""
         goal = Goal(document["template"], files=document["files"], environment=document["environment"])
         adopted = {name: AdoptedResource.of(entry) for name, entry in document["resources"].items()}
-        return self.operations.create(CreateRequest("tenant", name, goal, adopted=adopted, **fields))
+        return create_stack(self.context, CreateRequest("tenant", name, goal, adopted=adopted, **fields))
 
     def _template(self, url: str) -> str:
         """The web, as conductors see it."""
@@ -709,7 +703,7 @@ class World:
 
     def export(self, stack: Stack) -> Json:
         """Heat's document of a stack."""
-        return self.database.read(lambda conn: self.exports.export(conn, stack))
+        return self.database.read(lambda conn: export_stack(self.context, conn, stack))
 
     # -- without faults ----------------------------------------------------------------------------
 

@@ -20,6 +20,9 @@ from stoker.cli.config.errors import WrongConfiguration
 from stoker.cli.wiring.messaging import make_notifier
 from stoker.db import notifications
 from stoker.db.rows import Stack
+from stoker.engine.breakpoints import continue_held
+from stoker.engine.stacks import delete_stack
+from stoker.engine.updates import cancel_action
 from stoker.rpc.notifier import Notifier
 
 Json = typing.Any
@@ -86,9 +89,9 @@ def test_a_listener_hears_of_each_start_hold_clear_and_end_once(world: World, he
         "s", template(a={}, b={"needs": on("a")}, c={}), environment=environment, tags=["x", "y"]
     )
     rest(world)
-    world.breakpoints.continue_held(world.stack(stack.id))
+    continue_held(world.context, world.stack(stack.id))
     settled(world, stack)
-    world.operations.delete(world.stack(stack.id))
+    delete_stack(world.context, world.stack(stack.id))
     settled(world, stack)
     types = events(heard, 8)
     assert types[0] == "stack.create.start"
@@ -125,7 +128,7 @@ def test_failures_cancels_and_timeouts_are_errors(world: World, heard: Heard) ->
     settled(world, world.create("bad", template(a={"fail": True})))
     stuck = world.create("stuck", template(a={"looks": 1000, "after": 100}))
     world.calm()
-    world.updates.cancel(world.stack(stuck.id), rollback=False)
+    cancel_action(world.context, world.stack(stuck.id), rollback=False)
     late = world.create("late", template(a={"looks": 1000, "after": 100}), timeout_mins=1)
     assert world.settle(lambda: ended(world, late), within=90)
     events(heard, 6)
