@@ -160,6 +160,7 @@ LANES = Lanes(
         Lane("tests/api/", "api"),
         Lane("tests/attack/", "attack"),
         Lane("tests/fuzz/", "fuzz"),
+        Lane("tests/mutate/", "mutate"),
         Lane("tests/unit/test_wheel.py", "wheel"),
         Lane("tests/doc/test_tutorial.py", "tutorial"),
         Lane("tests/doc/", "doc"),

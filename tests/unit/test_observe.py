@@ -88,7 +88,7 @@ def test_processes_that_share_a_directory_tell_the_sum(tmp_path: pathlib.Path) -
 
 
 def test_a_directory_that_is_none_is_told(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(OSError, match=f"{SHARED}: {tmp_path}/nothing is no directory"):
+    with pytest.raises(OSError, match=f"{SHARED}: .* cannot write into the directory {tmp_path}/nothing"):
         Prometheus(API, environment={SHARED: f"{tmp_path}/nothing"})
 
 

@@ -166,7 +166,7 @@ class SampleParameter:
             return next((value for value in listed or FLAVORS if value != present), None)
         if self.definition.get("type") == "number":
             return self._next_number(present)
-        free = self.definition.get("type") == "string" and not self.rules
+        free = self.definition.get("type") == "string" and all("length" in rule for rule in self.rules)
         return f"{present}-2" if "name" in self.name and free and present else None
 
     def _next_number(self, present: Json) -> int | None:
