@@ -11,7 +11,6 @@ from ..db.rows import Resource
 from ..resources.contract.views import ResourceView
 from ..resources.heat.iam import POLICY, USER, may_read
 from .context import EngineContext
-from .resource_view import view_of
 
 
 def readable(context: EngineContext, conn: Connection, key: GuestServer, name: str) -> GuestServer | None:
@@ -23,17 +22,17 @@ def readable(context: EngineContext, conn: Connection, key: GuestServer, name: s
     row = resources.by_ids(conn, [key.id]).get(key.id)
     if stack is None or row is None:
         return None
-    user_name = view_of(context, stack, row).properties["UserName"]
+    user_name = context.stored_resource(stack, row).view().properties["UserName"]
     owner = resources.with_physical_id(conn, stack.id, user_name)
     named = _by_name(conn, stack.id, name)
     if owner is None or owner.plugin != USER or named is None:
         return None
-    user = view_of(context, stack, owner)
+    user = context.stored_resource(stack, owner).view()
     policies: dict[str, ResourceView] = {}
     for policy_name in user.properties.get("Policies") or ():
         policy = _by_name(conn, stack.id, policy_name) if isinstance(policy_name, str) else None
         if policy is not None and policy.plugin == POLICY:
-            policies[policy.name] = view_of(context, stack, policy)
+            policies[policy.name] = context.stored_resource(stack, policy).view()
     return guests.find(conn, stack.id, named.id) if may_read(name, user, policies) else None
 
 

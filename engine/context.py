@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from ..db.engine import Database
 from ..db.ids import MemberId, StackId, TaskId, TraversalId
-from ..db.rows import Stack
+from ..db.rows import Resource, Stack
 from ..db.settings import DEFAULT_SHARD_COUNT
 from ..keystone.delegations import Delegations
 from ..observe.logs import about, current_request
@@ -30,6 +30,7 @@ from .planning.plan import Defaults, TraversalScope
 from .planning.requests import Goal, NestedChild
 from .quotas import Quotas, SoftwareLimits
 from .signal_limits import SignalLimits
+from .stored_resource import StoredResource, facts_of
 from .tree_budget import TreeLimits
 
 LOG = logging.getLogger(__name__)
@@ -205,6 +206,10 @@ class EngineContext:
     def sealer_of(self, stack: Stack) -> BoundSealer:
         """Return the sealer for all that is stored of a stack."""
         return self.sealer.of_stack(stack.project_id, stack.root_id)
+
+    def stored_resource(self, stack: Stack, row: Resource) -> StoredResource:
+        """Return a row of a stack as its type reads it."""
+        return StoredResource(row, facts_of(stack), self.registry.get(row.plugin), self.sealer_of(stack).open)
 
     def timeout(self, timeout_mins: int | None) -> float:
         """Return the seconds that an action of a stack may take."""

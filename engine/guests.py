@@ -17,7 +17,7 @@ from ..db.rows import ListedResource, Resource, Stack
 from ..db.software import StoredConfig
 from ..db.states import Status
 from ..observe.instants import iso
-from ..resources.contract.views import StackFacts
+from ..resources.contract.views import ResourceView
 from ..resources.guests import collect_config, guest_metadata
 from ..resources.heat.iam import ACCESS_KEY
 from ..sealing.stored import in_clear
@@ -25,8 +25,8 @@ from ..shapes import Json, JsonMap
 from .access_keys import readable
 from .awaited_guests import describe_guest
 from .context import EngineContext
-from .resource_view import view_of
 from .signal_urls import SignalAddresses, row_of_key
+from .stored_resource import facts_of
 
 RECORD_EVERY = 60.0
 """Seconds between two records of a guest's polls, unless it gets something new."""
@@ -180,15 +180,18 @@ class Guests:
     def _transport(self, stored: _Stored) -> str | None:
         """Return the transport that the template names; None: the guest applies no deployments."""
         plugin = self._context.registry.get(stored.resource.plugin)
-        return plugin.guest_transport(view_of(self._context, stored.stack, stored.resource))
+        return plugin.guest_transport(self._view_of(stored))
+
+    def _view_of(self, stored: _Stored) -> ResourceView:
+        return self._context.stored_resource(stored.stack, stored.resource).view()
 
     def _make(self, stored: _Stored) -> JsonMap:
-        target = view_of(self._context, stored.stack, stored.resource)
+        target = self._view_of(stored)
         transport = self._transport(stored)
         if transport is None:
             return target.metadata
         plugin = self._context.registry.get(stored.resource.plugin)
-        facts = StackFacts(stored.stack.id, stored.stack.name, stored.stack.project_id)
+        facts = facts_of(stored.stack)
         access = self._addresses.guest_access(facts, stored.resource.name, stored.resource.id)
         configs = [self._view(config) for config in stored.configs]
         return guest_metadata(

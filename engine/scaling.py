@@ -23,7 +23,6 @@ from ..shapes import JsonMap
 from .context import EngineContext, announce
 from .planning.action import plan_scaling, plan_signal
 from .planning.plan import TraversalScope
-from .resource_view import view_of
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def scale(context: EngineContext, stack: Stack, request: ScalingRequest) -> None
         current = stacks.lock(conn, stack.id)
         group = _idle(conn, current, policies[0])
         adjustment = request.adjustment
-        scaling = plugin.plan_scaling(view_of(context, current, group), adjustment, scope.now)
+        scaling = plugin.plan_scaling(context.stored_resource(current, group).view(), adjustment, scope.now)
         task, ended = plan_scaling(
             current, group.id, (adjustment, scaling), scope, timeout=timeout, keep=traversals.KEPT
         )

@@ -12,13 +12,12 @@ from ..db.states import Status
 from ..db.work import due_tasks
 from ..resources.contract.errors import NoAction, NotSupported
 from ..resources.contract.signals import Adjustment, Signal
-from ..sealing.stored import metadata_changed
 from ..shapes import Json, JsonMap
 from .context import EngineContext, announce
 from .errors import ActionInProgress, AmbiguousId, NotAvailable, ResourceReplaced
-from .resource_view import view_of
 from .scaling import ScalingRequest, begin_refreshes, begin_request, scale
 from .software import store_result, wake_waiting
+from .stored_resource import metadata_changed
 
 LOG = logging.getLogger(__name__)
 TRIES = 10
@@ -58,7 +57,7 @@ def send_signal(
         if resource.action in DEAF and not plugin.takes_outputs:
             _note_refusal(context, stack, resource)
             raise NotSupported(f"Signal resource during {resource.action} is not supported")
-        target = view_of(context, stack, resource)
+        target = context.stored_resource(stack, resource).view()
         signal = plugin.handle_signal(target, details)
         if signal.outputs is not None:
             _store_outputs(context, stack, resource, signal.outputs)

@@ -1,16 +1,165 @@
-"""The columns of what a resource's type has returned: the only module that decides what of it is sealed.
+"""A resource between its row and its type: how its values are stored, and how they are read.
 
-Steps, signals, comparisons with the cloud and imports store properties, metadata, data, attributes and
-references through it.  So a value that one of them seals is never stored in clear by another one.
+It is the only module that decides what is sealed of what a type has returned, and that makes views of rows.
+Steps, signals, comparisons with the cloud and imports do both through it.  So a value that one of them seals
+is never stored in clear by another one, and each of them shows a type the same resource.
 """
 
-from collections.abc import Mapping
+import contextlib
+import logging
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
+from ..db.ids import ResourceId
+from ..db.rows import Resource, Stack
 from ..resources.contract.plugin import ResourceType
+from ..resources.contract.properties import resolve_stored
+from ..resources.contract.views import ResourceView, StackFacts
+from ..sealing.sealer import SealError
 from ..sealing.secrets import Secrets
+from ..sealing.stored import StoredLookup, Unseal, in_clear, is_made, metadata_in_clear
 from ..shapes import Json, JsonMap
 from ..template.budget import Budget
-from ..template.residual import Lookup, holds_secret, is_node, mapping, members, partial, quote
+from ..template.residual import (
+    Lookup,
+    evaluate,
+    holds_secret,
+    is_deferred,
+    is_node,
+    mapping,
+    members,
+    partial,
+    quote,
+    sealed,
+)
+
+LOG = logging.getLogger(__name__)
+T = typing.TypeVar("T")
+
+
+class ResourceRow(typing.Protocol):
+    """The columns that all views of a resource show; queries for many resources read few more."""
+
+    @property
+    def id(self) -> ResourceId:
+        """The number of the row."""
+
+    @property
+    def name(self) -> str:
+        """The name in the template."""
+
+    @property
+    def plugin(self) -> str:
+        """The type after the environment's mapping."""
+
+    @property
+    def physical_id(self) -> str | None:
+        """The id of the thing outside; None: it does not exist yet."""
+
+
+def facts_of(stack: Stack) -> StackFacts:
+    """Return what types see of a stack."""
+    return StackFacts(stack.id, stack.name, stack.project_id)
+
+
+def outline(row: ResourceRow, stack: StackFacts, properties: JsonMap) -> ResourceView:
+    """Return the view of a resource with nothing but its properties, as comparisons with the cloud need it.
+
+    :param properties: the properties in clear.
+    """
+    return ResourceView(
+        id=row.id,
+        name=row.name,
+        type=row.plugin,
+        stack=stack,
+        properties=properties,
+        key="",
+        physical_id=row.physical_id,
+    )
+
+
+def properties_in_clear(plugin: ResourceType, stored: Json, unseal: Unseal) -> JsonMap:
+    """Return the properties that were last given to the type.
+
+    :param stored: the properties as they are stored; None: none were given.
+    :raises SealError: a key is not there.
+    """
+    return resolve_stored(plugin.properties_schema, evaluate(stored or {}, StoredLookup(unseal)))
+
+
+@dataclass(frozen=True)
+class StoredResource:
+    """A row of a resource, read as its type sees it.
+
+    :ivar unseal: opens the token of a secret.
+    :ivar is_deleting: whether values that a lost key has sealed are left out: else nobody could delete the
+        stack.
+    """
+
+    row: Resource
+    stack: StackFacts
+    plugin: ResourceType
+    unseal: Unseal
+    is_deleting: bool = False
+
+    def view(self) -> ResourceView:
+        """Return the resource as its type sees it where no step runs.
+
+        :raises SealError: a key is not there.
+        """
+        return replace(
+            outline(self.row, self.stack, self.properties()),
+            key=self.row.key or "",
+            metadata=self.metadata(),
+            data=self.data(),
+            template=self.row.template,
+        )
+
+    def properties(self) -> JsonMap:
+        """Return the properties that were last given to the type, in clear.
+
+        :raises SealError: a key is not there.
+        """
+        stored = self.row.properties
+        return self.opened(
+            lambda: properties_in_clear(self.plugin, stored, self.unseal),
+            lambda: resolve_stored(self.plugin.properties_schema, self._readable(stored)),
+        )
+
+    def metadata(self) -> JsonMap:
+        """Return the metadata in clear.
+
+        :raises SealError: a key is not there.
+        """
+        return self.opened(lambda: metadata_in_clear(self.row, self.unseal), dict)
+
+    def data(self) -> JsonMap:
+        """Return the data that the type has stored, in clear.
+
+        :raises SealError: a key is not there.
+        """
+        return self.opened(lambda: in_clear(self.row.data, self.unseal) or {}, dict)
+
+    def opened(self, read: Callable[[], T], without: Callable[[], T]) -> T:
+        """Return what `read` opens; where its key is lost, a deletion continues with `without`.
+
+        :raises SealError: a key is not there.
+        """
+        try:
+            return read()
+        except SealError as error:
+            if not self.is_deleting:
+                raise
+            LOG.warning("Resource %s is deleted without a value: %s", self.row.name, error)
+            return without()
+
+    def _readable(self, stored: Json) -> JsonMap:
+        values: dict[str, Json] = {}
+        for name, part in members(stored).items():
+            with contextlib.suppress(SealError):
+                values[name] = evaluate(part, StoredLookup(self.unseal))
+        return values
 
 
 def note_properties(stored: Json, values: JsonMap, secrets: Secrets) -> None:
@@ -88,9 +237,42 @@ def metadata_refreshed(stored: Json, template: Json, lookup: Lookup, budget: Bud
     return mapping({**others, **members(metadata)}) if others else metadata
 
 
+def metadata_changed(stored: Json, before: JsonMap, after: JsonMap, seal: Callable[[Json], str]) -> Json:
+    """Return changed metadata in the form to be stored; unchanged entries stay as they are, sealed or not.
+
+    :param stored: the metadata as they were stored.
+    :param before, after: the metadata before and after the change, in clear.
+    :param seal: function that makes the token of a secret.
+    """
+    if is_made(stored):
+        return sealed(seal(dict(after)))
+    entries = members(stored)
+    same = {key for key in entries if key in after and after[key] is before.get(key)}
+    return mapping({key: entries[key] if key in same else quote(value) for key, value in after.items()})
+
+
 def keeps_signals(plugin: ResourceType) -> bool:
     """Return whether signals may change the metadata of the type's resources: nobody else does then."""
     return type(plugin).handle_signal is not ResourceType.handle_signal
+
+
+def metadata_of_origin(metadata: JsonMap, template: Json, lookup: Lookup) -> Json:
+    """Return metadata, as another engine shows them, in the form to be stored.
+
+    Entries that the template makes of other values are made of these again: so their secrets are sealed.
+
+    :param template: the metadata of the resource's definition.
+    :param lookup: the values that it refers to, with their secrets sealed.
+    """
+    declared = members(template)
+    if not declared and is_deferred(template):  # A function makes them as a whole.
+        return partial(template, lookup)
+    return mapping(
+        {
+            name: partial(declared[name], lookup) if is_deferred(declared.get(name)) else quote(value)
+            for name, value in metadata.items()
+        }
+    )
 
 
 def metadata_column(metadata: Json, secrets: Secrets) -> Json:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 from ..db.rows import Resource
-from ..shapes import Json, JsonMap
+from ..shapes import Json
 from ..template.residual import (
     ARGS,
     FN,
@@ -32,9 +32,7 @@ from ..template.residual import (
     is_node,
     mapping,
     members,
-    quote,
     retokened,
-    sealed,
     token_of,
     unquoted,
 )
@@ -136,7 +134,7 @@ def metadata_in_clear(row: Resource, unseal: Unseal) -> dict[str, Json]:
     if not row.metadata:
         return {}
     lookup = StoredLookup(unseal)
-    if _is_made(row.metadata):
+    if is_made(row.metadata):
         metadata = evaluate(row.metadata, lookup)
         return metadata if isinstance(metadata, dict) else {}
     code = _code_in(row.definition)
@@ -146,23 +144,14 @@ def metadata_in_clear(row: Resource, unseal: Unseal) -> dict[str, Json]:
     }
 
 
-def metadata_changed(stored: Json, before: JsonMap, after: JsonMap, seal: Callable[[Json], str]) -> Json:
-    """Return changed metadata in the form to be stored; unchanged entries stay as they are, sealed or not.
-
-    :param stored: the metadata as they were stored.
-    :param before, after: the metadata before and after the change, in clear.
-    :param seal: function that makes the token of a secret.
-    """
-    if _is_made(stored):
-        return sealed(seal(dict(after)))
-    entries = members(stored)
-    same = {key for key in entries if key in after and after[key] is before.get(key)}
-    return mapping({key: entries[key] if key in same else quote(value) for key, value in after.items()})
+def is_made(metadata: Json) -> bool:
+    """Return whether it is sealed, or made by a function, as a whole."""
+    return is_node(metadata) and metadata[FN] != "literal"
 
 
 def metadata_retokened(metadata: Json, definition: Json, change: Callable[[str], str]) -> Json:
     """Return a resource's metadata with `change` of each secret's token in its place."""
-    if _is_made(metadata):
+    if is_made(metadata):
         return retokened(metadata, change)
     code = _code_in(definition)
     entries = members(metadata).items()
@@ -227,15 +216,10 @@ class Masked:
         return masked(row.metadata or {})
 
 
-def _is_made(metadata: Json) -> bool:
-    """Return whether it is sealed, or made by a function, as a whole."""
-    return is_node(metadata) and metadata[FN] != "literal"
-
-
 def _code_in(definition: Json) -> Container[str]:
     """Return the names of the entries of metadata that the template defines by functions."""
     declared = (definition or {}).get("metadata", {})
-    if _is_made(declared):
+    if is_made(declared):
         return _Everything()
     return {key for key, value in members(declared).items() if is_deferred(value)}
 

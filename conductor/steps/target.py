@@ -1,19 +1,19 @@
 """Builds the view that a resource's type gets, and the columns of the values that the task gives it."""
 
-import contextlib
-import logging
 from dataclasses import replace
 
 from ...db.states import DELETING, TaskKind
 from ...db.work.claim import Claim
 from ...engine.planning.plan import TaskDefinition, task_key
 from ...engine.stored_resource import (
+    StoredResource,
     is_sensitive,
     keeps_signals,
     metadata_column,
     metadata_refreshed,
     note_properties,
     note_secrets,
+    outline,
 )
 from ...resources.contract.errors import PermanentError, PropertyError
 from ...resources.contract.plugin import ResourceType
@@ -23,9 +23,8 @@ from ...resources.contract.properties import (
     resolve_stored,
 )
 from ...resources.contract.views import ResourceView, StackFacts
-from ...sealing.sealer import SealError
 from ...sealing.secrets import Secrets
-from ...sealing.stored import StoredLookup, metadata_in_clear
+from ...sealing.stored import metadata_in_clear
 from ...shapes import Json, JsonMap
 from ...template.budget import Budget
 from ...template.errors import TemplateError
@@ -33,7 +32,6 @@ from ...template.residual import evaluate, holds_secret, is_deferred, members, p
 from .computing import Computing
 from .inputs import ClaimLookup, SealedLookup
 
-LOG = logging.getLogger(__name__)
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
 """Kinds of tasks that give a resource new properties; all others work with the ones it has."""
 
@@ -51,7 +49,8 @@ def make_target(
     giving = _gives_properties(claim)
     before_definition = TaskDefinition.from_json(resource.definition)
     is_new = giving and claim.task.kind == TaskKind.CREATE
-    before = {} if is_new else _readable_before(claim, plugin, secrets, computing)
+    stored_resource = _stored_resource(claim, plugin, secrets)
+    before = {} if is_new else _properties_before(claim, stored_resource, secrets, computing)
     stored: dict[str, Json] = {}
     properties = before
     metadata = None
@@ -68,28 +67,18 @@ def make_target(
         metadata, columns = _given_metadata(claim, plugin, definition, secrets, is_same=is_same)
         stored.update(columns)
     if metadata is None:
-        try:
-            metadata = metadata_in_clear(resource, secrets.open)
-        except SealError:
-            if claim.task.kind not in DELETING:
-                raise
-            metadata = {}
+        metadata = stored_resource.metadata()
     note_properties(stored["properties"] if giving else resource.properties, properties, secrets)
     schema = plugin.update_policy_schema
     policy = evaluate(definition.update_policy, ClaimLookup(claim, secrets)) if giving else {}
-    target = ResourceView(
-        id=resource.id,
-        name=resource.name,
-        type=resource.plugin,
-        stack=StackFacts(id=claim.task.stack_id, name=claim.stack_name, project_id=claim.project_id),
-        properties=properties,
+    target = replace(
+        outline(resource, stored_resource.stack, properties),
         previous=before if claim.task.kind == TaskKind.UPDATE else {},
         update_policy=resolve_properties(schema, policy) if giving and (policy or schema) else {},
         key=_key(claim),
-        physical_id=resource.physical_id,
         attempt=_attempt(claim),
         metadata=metadata,
-        data=_data(claim, plugin, secrets),
+        data=_data(stored_resource, claim.task.kind, secrets),
         requested_attributes=(definition if giving else before_definition).requested_attributes,
         creation_key=resource.key or "",
         template=(definition if giving else before_definition).template,
@@ -121,19 +110,17 @@ def is_same_type(claim: Claim) -> bool:
     return plugin in ("", claim.resource.plugin)
 
 
-def _data(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
-    data = claim.resource.data
-    if not data:
-        return {}
-    is_new = claim.task.kind == TaskKind.ADOPT and not is_sensitive(plugin)
-    if is_new:
-        return secrets.peek(data) or {}
-    try:
-        return secrets.open_value(data) or {}
-    except SealError:
-        if claim.task.kind not in DELETING:
-            raise
-    return {}
+def _stored_resource(claim: Claim, plugin: ResourceType, secrets: Secrets) -> StoredResource:
+    stack = StackFacts(id=claim.task.stack_id, name=claim.stack_name, project_id=claim.project_id)
+    return StoredResource(
+        claim.resource, stack, plugin, secrets.open, is_deleting=claim.task.kind in DELETING
+    )
+
+
+def _data(resource: StoredResource, kind: TaskKind, secrets: Secrets) -> JsonMap:
+    if kind == TaskKind.ADOPT and not is_sensitive(resource.plugin):
+        return secrets.peek(resource.row.data) or {}
+    return resource.data()
 
 
 def _given_metadata(
@@ -168,42 +155,32 @@ def _adopted_metadata(metadata: Json, definition: TaskDefinition, claim: Claim, 
     return metadata_column(metadata, secrets)
 
 
-def _readable_before(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing) -> JsonMap:
-    """Return the properties that were last given to the type.
+def _properties_before(
+    claim: Claim, resource: StoredResource, secrets: Secrets, computing: Computing
+) -> JsonMap:
+    """Return the properties that were last given to the type."""
+    if claim.resource.properties is not None or claim.task.kind not in DELETING:
+        return resource.properties()
+    return resource.opened(
+        lambda: _begun_with(claim, resource.plugin, secrets, computing),
+        lambda: resolve_stored(resource.plugin.properties_schema, {}),
+    )
 
-    A deletion continues without those that a lost key has sealed: else nobody could delete the stack.
+
+def _begun_with(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing) -> JsonMap:
+    """Return the properties of a creation of which nothing was stored.
+
+    It may have made something all the same.  Its properties follow from its definition again, for all it
+    refers to is still there.
     """
+    definition = TaskDefinition.from_json(claim.resource.definition)
     try:
-        return properties_before(claim, plugin, secrets, computing)
-    except SealError as error:
-        if claim.task.kind not in DELETING:
+        return _resolved(definition, claim, plugin, secrets, computing)[1]
+    except (PermanentError, PropertyError, TemplateError):
+        if claim.resource.physical_id is None:
             raise
-        LOG.warning("Resource %s is deleted without a value: %s", claim.resource.name, error)
-    values: dict[str, Json] = {}
-    for name, part in members(claim.resource.properties).items():
-        with contextlib.suppress(SealError):
-            values[name] = evaluate(part, StoredLookup(secrets.open))
-    return resolve_stored(plugin.properties_schema, values)
-
-
-def properties_before(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing) -> JsonMap:
-    """Return the properties that were last given to the type.
-
-    A creation of which nothing was stored may have made something all the same.  Its properties follow from
-    its definition again, for all it refers to is still there.
-    """
-    resource = claim.resource
-    if resource.properties is None and claim.task.kind in DELETING:
-        begun_with = TaskDefinition.from_json(resource.definition)
-        try:
-            return _resolved(begun_with, claim, plugin, secrets, computing)[1]
-        except (PermanentError, PropertyError, TemplateError):
-            if resource.physical_id is None:
-                raise
-            # What was to be adopted is there also where its properties are wrong.
-            return resolve_stored(plugin.properties_schema, {})
-    values = evaluate(resource.properties or {}, StoredLookup(secrets.open))
-    return resolve_stored(plugin.properties_schema, values)
+        # What was to be adopted is there also where its properties are wrong.
+        return resolve_stored(plugin.properties_schema, {})
 
 
 def _resolved(
@@ -239,7 +216,7 @@ def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: 
     if claim.resource.properties is not None or claim.resource.physical_id is not None:
         return False
     try:
-        properties_before(claim, plugin, secrets, computing)
+        _begun_with(claim, plugin, secrets, computing)
     except (PermanentError, PropertyError, TemplateError):
         return True
     return False

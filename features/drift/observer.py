@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 
 from ...db.ids import ResourceId, StackId
 from ...engine.planning.plan import TaskDefinition
+from ...engine.stored_resource import outline, properties_in_clear
 from ...observe.logs import about
 from ...resources.contract.errors import StepError
 from ...resources.contract.plugin import ResourceType
-from ...resources.contract.properties import resolve_stored
-from ...resources.contract.views import ResourceView, StackFacts
+from ...resources.contract.views import StackFacts
 from ...sealing.sealer import SealError
 from ...sealing.secrets import Secrets
-from ...sealing.stored import StoredLookup
 from ...template.drift import DriftPolicy
-from ...template.residual import evaluate
 from . import metrics
 from . import rows as drift
 from .context import DriftServices
@@ -159,16 +157,8 @@ class ProjectObserver:
         was_gone: bool,
     ) -> Difference | None:
         plugin = self._types[row.plugin]
-        values = evaluate(row.properties or {}, StoredLookup(secrets.open))
-        target = ResourceView(
-            id=row.id,
-            name=row.name,
-            type=row.plugin,
-            stack=StackFacts(id=stack.id, name=stack.name, project_id=stack.project_id),
-            properties=resolve_stored(plugin.properties_schema, values),
-            key="",
-            physical_id=row.physical_id,
-        )
+        facts = StackFacts(id=stack.id, name=stack.name, project_id=stack.project_id)
+        target = outline(row, facts, properties_in_clear(plugin, row.properties, secrets.open))
         remote = lists.thing(stack, plugin, target, was_gone=was_gone)
         if remote is None:
             return GONE

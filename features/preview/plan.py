@@ -15,6 +15,7 @@ from ...db.states import Status, TaskKind
 from ...engine.planning.plan import Plan, TaskDefinition, TraversalScope, same_goal, tasks_by_resource
 from ...engine.planning.property_changes import GivenProperties, PropertyChange, property_changes
 from ...engine.planning.update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner
+from ...engine.stored_resource import properties_in_clear
 from ...resources.contract.errors import PermanentError, PropertyError
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.properties import (
@@ -35,7 +36,7 @@ from ...resources.update_decision import (
     survives_failure,
 )
 from ...sealing.sealer import SealError
-from ...sealing.stored import RowLookup, SealedRowLookup, StoredLookup, in_clear
+from ...sealing.stored import RowLookup, SealedRowLookup, in_clear
 from ...shapes import Json, JsonMap, StoredDefinition
 from ...template.errors import InvalidProperty, TemplateError
 from ...template.language import CompiledTemplate, Reference, Residual, ResourceDefinition
@@ -253,7 +254,7 @@ class UpdatePreview:
         self, plugin: ResourceType, row: Resource, definition: ResourceDefinition
     ) -> tuple[ChangeKind, str]:
         schema = plugin.properties_schema
-        before = resolve_stored(schema, evaluate(row.properties or {}, StoredLookup(self._unseal)))
+        before = properties_in_clear(plugin, row.properties, self._unseal)
         unknown = self._unknown(definition, plugin)
         values = self._resolved(definition, plugin, unknown)
         after = {**values, **{name: before.get(name) for name in unknown}}
@@ -324,7 +325,7 @@ class UpdatePreview:
         schema = plugin.properties_schema
         try:
             unknown = self._unknown(definition, plugin)
-            old = resolve_stored(schema, evaluate(row.properties, StoredLookup(self._unseal)))
+            old = properties_in_clear(plugin, row.properties, self._unseal)
             new = self._resolved(definition, plugin, unknown)
             old, _ = self._respelled(row, schema, old, new)
             tree = self._sealed_others(definition, unknown)

@@ -1,17 +1,28 @@
-"""One module decides what of a resource is sealed, for steps, comparisons with the cloud and imports."""
+"""One module decides what of a resource is sealed, and what its type sees of it."""
 
 import ast
 import json
 import typing
+from dataclasses import replace
 
 import pytest
 import yaml
 from harness.sources import ROOT, source
+from services.db.rows import a_resource
+from stoker.db.ids import ResourceId, StackId
 from stoker.engine import stored_resource
-from stoker.engine.stored_resource import changed_properties, data_column, value_columns
+from stoker.engine.stored_resource import (
+    StoredResource,
+    changed_properties,
+    data_column,
+    metadata_of_origin,
+    value_columns,
+)
+from stoker.resources.contract.views import StackFacts
 from stoker.resources.registry import ResourceRegistry
-from stoker.sealing.sealer import Sealer
+from stoker.sealing.sealer import Sealer, SealError
 from stoker.sealing.secrets import Secrets
+from stoker.sealing.stored import StoredLookup
 from stoker.template.residual import token_of
 
 REGISTRY = ResourceRegistry.installed()
@@ -106,3 +117,58 @@ def _writing(nodes: typing.Iterable[ast.Call]) -> typing.Iterator[ast.Call]:
         name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
         if node.func.attr in WRITERS and name.endswith("secrets"):
             yield node
+
+
+def test_no_other_module_makes_a_view_of_a_row() -> None:
+    """A module with its own rule shows a type another resource than the others do."""
+    places = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in ("api", "conductor", "engine", "features")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.relative_to(ROOT).as_posix() != "engine/stored_resource.py"
+        for node in source(path).nodes(ast.Call)
+        if isinstance(node.func, ast.Name) and node.func.id == "ResourceView"
+    ]
+    assert places == []
+
+
+@pytest.fixture
+def partly_readable(secrets: Secrets) -> StoredResource:
+    """A row with values that a lost key has sealed, beside others."""
+    lost = Secrets(Sealer([Sealer.generate_key()]).of_stack("project", "root"))
+    row = a_resource(
+        StackId("s"),
+        ResourceId(1),
+        plugin="OS::Heat::TestResource",
+        properties={"value": lost.seal("gone"), "fail": True},
+        metadata={"word": lost.seal("gone")},
+        definition={"metadata": {"word": lost.seal("gone")}},
+        data=lost.seal({"kept": 1}),
+    )
+    plugin = REGISTRY.get(row.plugin)
+    return StoredResource(row, StackFacts("s", "name", "project"), plugin, secrets.open)
+
+
+@pytest.mark.parametrize("read", [StoredResource.properties, StoredResource.metadata, StoredResource.data])
+def test_an_action_needs_all_values_of_its_resource(
+    partly_readable: StoredResource, read: typing.Callable[[StoredResource], object]
+) -> None:
+    with pytest.raises(SealError):
+        read(partly_readable)
+
+
+def test_a_deletion_goes_on_without_the_values_that_a_lost_key_has_sealed(
+    partly_readable: StoredResource,
+) -> None:
+    view = replace(partly_readable, is_deleting=True).view()
+    default = partly_readable.plugin.properties_schema["value"].default
+    assert (view.properties["value"], view.properties["fail"]) == (default, True)
+    assert (view.metadata, view.data) == ({}, {})
+    assert (view.id, view.type) == (partly_readable.row.id, "OS::Heat::TestResource")
+
+
+def test_metadata_of_another_engine_keep_the_secrets_of_the_template_sealed(secrets: Secrets) -> None:
+    template = {"word": secrets.seal(SECRET), "plain": 1}
+    metadata = {"word": SECRET, "plain": 2, "signal": {"a": 1}}
+    column = metadata_of_origin(metadata, template, StoredLookup(secrets.open))
+    assert column == {**metadata, "word": template["word"]}

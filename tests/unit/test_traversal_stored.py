@@ -9,6 +9,7 @@ from stoker.api.views.resources import StackLookup, unsealer
 from stoker.api.views.stacks import output
 from stoker.db.ids import StackId
 from stoker.db.rows import Resource
+from stoker.engine.stored_resource import metadata_changed
 from stoker.sealing.sealer import Sealer, SealError
 from stoker.sealing.stored import (
     MASK,
@@ -16,7 +17,6 @@ from stoker.sealing.stored import (
     as_residual,
     in_clear,
     masked,
-    metadata_changed,
     metadata_in_clear,
 )
 from stoker.template.residual import evaluate, is_deferred, partial, quote, sealed, unquoted

@@ -10,7 +10,14 @@ from ....db.ids import ResourceId, StackId
 from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.planning.plan import TaskDefinition
-from ....engine.stored_resource import data_column, note_properties, property_column, value_columns
+from ....engine.stored_resource import (
+    data_column,
+    metadata_of_origin,
+    note_properties,
+    outline,
+    property_column,
+    value_columns,
+)
 from ....resources.contract.errors import PropertyError
 from ....resources.contract.plugin import ResourceType
 from ....resources.contract.properties import resolve_properties, resolve_stored
@@ -26,13 +33,10 @@ from ....template.residual import (
     FN,
     evaluate,
     holds_secret,
-    is_deferred,
     is_node,
     mapping,
     members,
     nodes,
-    partial,
-    quote,
 )
 from ..heat.rows import HeatResource
 from ..heat.type_names import ADDED_METADATA
@@ -128,19 +132,10 @@ def stored_properties(resource: HeatResource, place: ResourcePlace, secrets: Sec
 
 def stored_metadata(resource: HeatResource, place: ResourcePlace) -> Json:
     """Return the metadata as they are stored: the template's own, and what signals have brought."""
-    declared = place.definition.metadata
-    if is_node(declared) and not members(declared) and is_deferred(declared):
-        return partial(declared, SealedRowLookup(place.rows))
-    template_entries = members(declared)
-    entries: dict[str, Json] = {}
-    for name, value in (resource.metadata or {}).items():
-        if name in ADDED_METADATA and name not in template_entries:
-            continue
-        if is_deferred(template_entries.get(name)):
-            entries[name] = partial(template_entries[name], SealedRowLookup(place.rows))
-        else:
-            entries[name] = quote(value)
-    return mapping(entries)
+    template = place.definition.metadata
+    added = {name for name in ADDED_METADATA if name not in members(template)}
+    metadata = {name: value for name, value in (resource.metadata or {}).items() if name not in added}
+    return metadata_of_origin(metadata, template, SealedRowLookup(place.rows))
 
 
 def view_of_row(row: Resource, place: ResourcePlace, secrets: Secrets, data: JsonMap) -> ResourceView:
@@ -152,14 +147,9 @@ def view_of_row(row: Resource, place: ResourcePlace, secrets: Secrets, data: Jso
         properties = resolve_properties(schema, values)
     except PropertyError:
         properties = resolve_stored(schema, values)
-    return ResourceView(
-        id=row.id,
-        name=row.name,
-        type=row.plugin,
-        stack=place.stack,
-        properties=properties,
+    return replace(
+        outline(row, place.stack, properties),
         key=row.key or "",
-        physical_id=row.physical_id,
         data=data,
         requested_attributes=[list(parts) for parts in place.definition.requested_attributes],
         creation_key=row.key or "",

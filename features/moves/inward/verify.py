@@ -8,12 +8,12 @@ from ....db.states import Status
 from ....engine.context import Compiled, EngineContext
 from ....engine.planning.plan import TaskDefinition
 from ....engine.planning.requests import MOVED, Goal
+from ....engine.stored_resource import properties_in_clear
 from ....resources.contract.errors import PropertyError, UnknownType
 from ....resources.contract.properties import (
     changed,
     replacement_needed,
     resolve_properties,
-    resolve_stored,
 )
 from ....resources.registry import ResourceRegistry
 from ....sealing.sealer import BoundSealer
@@ -116,7 +116,7 @@ def _of_resource(
         yield Effect.REPLACE, f"resource {row.name} is replaced by each update"
         return
     lookup = RowLookup(rows, sealer.open)
-    before = resolve_stored(plugin.properties_schema, evaluate(row.properties or {}, lookup))
+    before = properties_in_clear(plugin, row.properties, sealer.open)
     try:
         after = resolve_properties(plugin.properties_schema, evaluate(definition.properties, lookup))
     except (TemplateError, PropertyError, LookupError) as error:
