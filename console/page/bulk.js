@@ -98,7 +98,8 @@ export class Bulk {
     this._shown = [];
     this._isAtWork = false;
     this.element = h("div", { class: "bulk", role: "toolbar", "aria-label": "Selected stacks", hidden: true });
-    this.all = h("input", { type: "checkbox", "aria-label": "Select all that are shown", on: { change: () => this._selectAll() } });
+    this._all = h("input", { type: "checkbox", "aria-label": "Select all that are shown", on: { change: () => this._selectAll() } });
+    this.all = h("label", { class: "pick" }, this._all);
   }
 
   /**
@@ -112,7 +113,7 @@ export class Bulk {
       else this._ids.delete(stack.id);
       this._draw();
     } } });
-    return box;
+    return h("label", { class: "pick" }, box);
   }
 
   /**
@@ -132,15 +133,15 @@ export class Bulk {
   }
 
   _selectAll() {
-    this._ids = new Set(this.all.checked ? this._shown.map((stack) => stack.id) : []);
+    this._ids = new Set(this._all.checked ? this._shown.map((stack) => stack.id) : []);
     this._redraw();
     this._draw();
   }
 
   _draw() {
     const { selected } = this;
-    this.all.checked = selected.length > 0 && selected.length === this._shown.length;
-    this.all.indeterminate = selected.length > 0 && selected.length < this._shown.length;
+    this._all.checked = selected.length > 0 && selected.length === this._shown.length;
+    this._all.indeterminate = selected.length > 0 && selected.length < this._shown.length;
     this.element.hidden = selected.length === 0;
     put(this.element, h("b", {}, `${selected.length} selected`), BULK_ACTIONS.map((action) => {
       const fitting = selected.filter((stack) => action.fits(stack.stack_status));

@@ -45,8 +45,8 @@ export class DriftPanel {
       { title: "Resource", cell: (row) => h("a", { href: hash("graph", { resource: row.path }) }, named(row.path)), kind: "grow", order: (row) => row.path },
       { title: "Type", cell: (row) => named(row.type), order: (row) => row.type },
       { title: "Property", cell: (row) => named(row.property), order: (row) => row.property },
-      { title: "Template", cell: (row) => prose(row.template) },
-      { title: "Cloud", cell: (row) => prose(row.cloud) },
+      { title: "Template", cell: (row) => prose(row.template), kind: "wide" },
+      { title: "Cloud", cell: (row) => prose(row.cloud), kind: "wide" },
       { title: "Since", cell: (row) => ago(row.since), kind: "nowrap", order: (row) => Date.parse(row.since) },
     ], { caption: "Differences between the template and the cloud", key: (row) => `${row.path} ${row.property}` });
     this.view = new DataView({

@@ -4,7 +4,7 @@ import { DataView } from "./data_view.js";
 import { ago, h, named, put, spelled } from "./dom.js";
 import { Source } from "./live.js";
 import { hashOf } from "./route.js";
-import { badge } from "./states.js";
+import { badge, noneWords } from "./states.js";
 
 const MOST_RATES = 20;
 const MOST_STUCK = 20;
@@ -41,8 +41,12 @@ export class Fleet {
     const alive = ring.conductors.filter((item) => item.alive);
     const sum = (/** @type {"threads" | "threads_busy"} */ key) => alive.reduce((total, item) => total + (item[key] ?? 0), 0);
     const fact = (/** @type {number | string} */ number, /** @type {string} */ word) => h("span", {}, h("b", {}, String(number)), ` ${word}`);
+    /** @type {[number, string][]} */
+    const numbers = counts.total ? [[counts.by_status.IN_PROGRESS ?? 0, "in progress"], [counts.by_status.FAILED ?? 0, "failed"]] : [];
+    const [some, none] = [numbers.filter(([number]) => number), numbers.filter(([number]) => !number)];
     const isOpen = this._facts.querySelector("details")?.open ?? false;
-    put(this._facts, h("div", { class: "facts" }, h("a", { href: "#/ring" }, "All projects"), fact(counts.total, "stacks"), fact(counts.by_status.IN_PROGRESS ?? 0, "in progress"), fact(counts.by_status.FAILED ?? 0, "failed"),
+    put(this._facts, h("div", { class: "facts" }, h("a", { href: "#/ring" }, "All projects"), fact(counts.total, counts.total === 1 ? "stack" : "stacks"), some.map(([number, word]) => fact(number, word)),
+      none.length ? h("span", { class: "faint" }, noneWords(none.map(([, word]) => word))) : null,
       fact(alive.length, alive.length === 1 ? "conductor alive" : "conductors alive"), fact(`${sum("threads_busy")}/${sum("threads")}`, "threads busy"),
       h("span", { class: ring.settled ? "faint" : "problem" }, spelled(ring.health))),
     stuck.length ? h("details", { open: isOpen }, h("summary", {}, `${stuck.length === MOST_STUCK ? `${MOST_STUCK} or more` : stuck.length} stuck in all projects`), h("ul", {}, stuck.map(stuckLine))) : null);

@@ -8,7 +8,7 @@ import { driftWords } from "./drift.js";
 import { Fleet } from "./fleet.js";
 import { Live, Source } from "./live.js";
 import { hashOf } from "./route.js";
-import { STATES, STATE_KEYS, badge, glyph, isPaused, keyOfStack } from "./states.js";
+import { STATES, STATE_KEYS, badge, glyph, isPaused, keyOfStack, noneWords } from "./states.js";
 import { Table } from "./table.js";
 
 const PAGE = 1000;
@@ -119,7 +119,9 @@ class Overview {
   _draw(stacks) {
     const counts = new Map(ORDER.map((key) => [key, 0]));
     for (const stack of stacks) counts.set(keyOfStack(stack), (counts.get(keyOfStack(stack)) ?? 0) + 1);
-    putFocused(this._tiles, [...counts].map(([key, count]) => this._tile(key, count)));
+    const [some, none] = [[...counts].filter(([key, count]) => count || key === this._state), ORDER.filter((key) => !counts.get(key) && key !== this._state)];
+    putFocused(this._tiles, some.map(([key, count]) => this._tile(key, count)));
+    if (none.length) this._tiles.append(h("p", { class: "faint" }, noneWords(none.map((key) => STATES[key].word))));
     const matches = stacks.filter((stack) => (this._state === null || keyOfStack(stack) === this._state) && this._matches(stack));
     this._number.textContent = matches.length === stacks.length ? "" : `${matches.length} of ${stacks.length}`;
     this._bulk.show(matches);

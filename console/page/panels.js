@@ -64,7 +64,7 @@ export class ResourcesPanel {
       { title: "Type", cell: (item) => named(item.type), order: (item) => item.type },
       { title: "Now", cell: (item) => taskWords(item.task) ?? "", order: (item) => taskWords(item.task) },
       { title: "Changed", cell: (item) => ago(item.updated), kind: "nowrap", order: (item) => Date.parse(item.updated ?? "") || null },
-      { title: "Reason", cell: (item) => clip(item.reason), kind: "wide-only" },
+      { title: "Reason", cell: (item) => clip(item.reason), kind: "wide wide-only" },
     ], { caption: "Resources", key: (item) => item.id });
     this.view = new DataView({
       subject: "the resources", sources: [data.graphSource], body: h("div", {}, this._filter.element, this._table.element), retry: refresh,

@@ -70,6 +70,15 @@ export function words(status, key) {
   return text.startsWith("init") ? "waiting" : text;
 }
 
+/**
+ * Return the words for states in which no stack is: "none failed, held or suspended".
+ *
+ * @param {string[]} states
+ */
+export function noneWords(states) {
+  return `none ${new Intl.ListFormat("en-GB", { type: "disjunction" }).format(states)}`;
+}
+
 /** @type {Record<string, string>} */
 const CAUSES = { signal: "a signal", stack: "its nested stack", retry: "the next try", step: "the cloud" };
 

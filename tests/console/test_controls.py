@@ -1,0 +1,55 @@
+"""Controls are large enough and within the edge, columns fit their contents, and zeros are quiet."""
+
+import re
+
+import pytest
+from harness.templates import flat
+from playwright.sync_api import Page, expect
+
+from console.conftest import SHOP, Console, held
+
+PHONE = 390
+LEAST = 24
+CONTROLS = """(edge) => [...document.querySelectorAll('button, a, select, summary, input, textarea')]
+  .map((element) => element.closest('label') ?? element)
+  .filter((element) => element.checkVisibility() && !element.closest('.sr, p, .tabs, th, .skip'))
+  .map((element) => [element.textContent || element.tagName, element.getBoundingClientRect()])
+  .filter(([, box]) => box.width < %d || box.height < %d || box.left < 0 || box.right > edge)
+  .map(([text, box]) => `${text}: ${box.width} x ${box.height}, from ${box.left} to ${box.right}`)"""
+
+
+def wrong_controls(page: Page) -> list[str]:
+    """The controls that are smaller than a finger, or beyond the edge; heads and tabs scroll."""
+    wrong: list[str] = page.evaluate(CONTROLS % (LEAST, LEAST), PHONE)
+    return wrong
+
+
+@pytest.mark.full
+def test_each_control_is_large_enough_and_within_the_edge_of_a_phone(console: Console) -> None:
+    address = console.create("shop-of-the-spring", SHOP, environment=held("schema"))
+    page = console.open(width=PHONE)
+    for place in ["#/", "#/ring", "#/launch", *(f"{address}/{tab}" for tab in ("graph", "timeline", "why"))]:
+        page.goto(f"{console.service.url}/console/{place}")
+        expect(page.get_by_text(re.compile("loading", re.IGNORECASE))).to_have_count(0)
+        expect(page.locator("h1")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        assert (place, wrong_controls(page)) == (place, [])
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+
+
+def test_a_list_gives_a_name_the_room_that_it_needs(console: Console) -> None:
+    console.create_complete("a", flat(1), tags="blue")
+    page = console.open(width=1440)
+    name = page.get_by_role("columnheader", name="Name").bounding_box()
+    tags = page.get_by_role("columnheader", name="Tags").bounding_box()
+    assert name is not None
+    assert tags is not None
+    assert name["width"] < tags["width"] / 3
+
+
+def test_states_without_a_stack_are_one_quiet_line(console: Console) -> None:
+    console.create_complete("calm", flat(1))
+    page = console.open()
+    tiles = page.get_by_role("group", name="Stacks by state")
+    expect(tiles.get_by_role("button")).to_have_count(1)
+    expect(tiles).to_contain_text("none failed, held, in progress or suspended")
