@@ -27,13 +27,13 @@ from ..observe.metrics import CONTENT_TYPE
 from ..observe.recorder import SILENT, Recorder
 from ..shapes import Json
 from ..template.sandbox.evaluator import charged_to
+from .bodies import read_body
 from .ec2_signatures import SignedRequest, key_in_sight
 from .errors import NO_SNIFFING, Fault, bad_request, fault_of, not_found
 from .operations import Operation, Request, Routes, Services
 from .origins import OriginGuard
 from .pages import ROUTES as PAGES
 from .pages import Pages
-from .parse import read_body
 from .presigned import signed_by
 from .reply import Reply, json_text
 from .shared_answers import SharedAnswers

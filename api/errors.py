@@ -35,6 +35,9 @@ from ..template.sandbox.errors import HelperUnavailable
 _LONGEST_LINE = 300
 """Characters of a further error in a message; ``error.errors`` has all of it."""
 
+SHOWN = 300
+"""Most characters of a wrong value that an error repeats."""
+
 NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
 """The header with which browsers take an answer for nothing but what its type says."""
 
@@ -93,6 +96,11 @@ _EXPLANATIONS = {
 def bad_request(message: str, kind: str = "HTTPBadRequest") -> Fault:
     """Return the answer 400."""
     return Fault(400, kind, message)
+
+
+def shortened(text: str) -> str:
+    """Return a text for an error message: of a long text, its beginning."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def resource_not_found(resource: str, stack: str) -> Fault:

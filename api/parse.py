@@ -1,13 +1,8 @@
-"""Turns the bodies of requests into the values that the use cases take.
-
-It refuses texts that no database or answer can hold.
-"""
+"""The stacks that requests ask for: their bodies as the values that the use cases take."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-
-import falcon
+from collections.abc import Mapping, Sequence
 
 from ..engine.planning.requests import EXISTING, AdoptedResource, CreateRequest, Goal, UpdateRequest
 from ..shapes import Json, JsonMap
@@ -15,109 +10,11 @@ from ..template.budget import Budget, charged_at
 from ..template.errors import TemplateError
 from ..template.load import load_document
 from ..template.sections import check_outline
-from .bodies import read_raw
+from .bodies import check_depth, check_texts
 from .collaborators import Downloads
-from .errors import Fault, bad_request
-from .request import HttpRequest, boolean_word, shortened, validated, whole_number
-from .schemas import ADOPTED, CREATE, NAME_PATTERN, UPDATE
-
-MAX_DEPTH = 128
-"""Most levels of objects and lists in each other: a template's own limit, and those around a template."""
-
-TOKEN_HEADER = "X-Auth-Token"
-
-
-def read_body(req: falcon.Request, most: int, *, any_type: bool = False) -> Json:
-    """Return the parsed body of a POST, PUT or PATCH; None without one.
-
-    :param most: bytes.
-    :param any_type: accept any content type: curl and cfn-signal send JSON as a form.
-    :raises Fault: 400, 408, 413 or 415.
-    """
-    raw = read_raw(req, most)
-    if not raw.strip():
-        return None
-    kind = (req.content_type or "").partition(";")[0].strip().lower()
-    # As in Heat.  Without asking, a browser sends such bodies for foreign pages, but no token with them.
-    is_plain = kind in ("", "text/plain") and raw.startswith(b"{") and req.get_header(TOKEN_HEADER)
-    if kind != "application/json" and not any_type and not is_plain:
-        sent = kind or "of no type: send Content-Type: application/json"
-        raise Fault(415, "HTTPUnsupportedMediaType", f"The body must be application/json, not {sent}")
-    return parse(raw)
-
-
-def parse(raw: bytes) -> Json:
-    """Parse JSON as RFC 8259 defines it: no NaN, no Infinity.
-
-    :raises Fault: 400.
-    """
-    try:
-        value = json.loads(raw.decode(), parse_constant=_no_constant, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise bad_request(f"JSON body malformed: {error}") from error
-    check_depth(value)
-    if b"\\u" in raw:  # Only an escape can bring them in.
-        check_texts(value)
-    return value
-
-
-def _no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"the number {digits:.40} is too large")
-    return value
-
-
-def check_depth(value: Json) -> None:
-    """Refuse values so deep that a walk through them could run out of stack.
-
-    :raises Fault: 400.
-    """
-    level = [value]
-    depth = 0
-    while level := [
-        inner
-        for item in level
-        if isinstance(item, Mapping | list)
-        for inner in (item.values() if isinstance(item, Mapping) else item)
-    ]:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise bad_request(f"JSON body malformed: it is deeper than {MAX_DEPTH} levels")
-
-
-def check_texts(body: Json) -> None:
-    """Refuse texts that are not Unicode, and NUL characters but in the contents of files.
-
-    :raises Fault: 400, with the path.
-    """
-    for path, text in _texts(body, ()):
-        where = ".".join(path) or "the body"
-        if any("\ud800" <= char <= "\udfff" for char in text):
-            raise bad_request(f"{_place(where)}: a text must be Unicode, not half of a surrogate pair")
-        if "\0" in text and path[:1] != ("files",):
-            raise bad_request(f"{_place(where)}: a text must not hold a NUL character")
-
-
-def _texts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield path, key
-            yield from _texts(item, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*path, str(index)))
-
-
-def _place(path: str) -> str:
-    return path.encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
-
+from .errors import bad_request, shortened
+from .request import HttpRequest, boolean, whole_number
+from .schemas import ADOPTED, CREATE, NAME_PATTERN, UPDATE, validated
 
 ABORT = "abort_on_breakpoint"
 TAGS = 100
@@ -319,18 +216,6 @@ def check_options(body: JsonMap) -> None:
     tags(body.get("tags"))
     for name in ("disable_rollback", ABORT):
         boolean(body.get(name), name, default=False)
-
-
-def boolean(value: Json, name: str, *, default: bool) -> bool:
-    """Return a boolean of a body, which may also be a word.
-
-    :raises Fault: 400, the value is neither true nor false.
-    """
-    if value is None:
-        return default
-    if isinstance(value, bool):
-        return value
-    return boolean_word(str(value), name)
 
 
 def timeout(value: Json) -> int | None:

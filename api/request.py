@@ -1,12 +1,10 @@
 """A request as it was sent, and the values that it carries."""
 
-import itertools
 import re
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-import jsonschema
 from oslo_utils import strutils
 from sqlalchemy.engine import Connection
 
@@ -17,13 +15,12 @@ from ..db.rows import Stack
 from ..db.states import Status
 from ..engine.planning.requests import CallersCloud, TypeForbidden
 from ..shapes import Json
-from ..template.scalars import written
-from ..template.suggestions import did_you_mean
 from .authenticator import Authenticator, is_allowed
 from .collaborators import Downloads
 from .context import RequestContext
 from .ec2_signatures import SignedRequest
-from .errors import bad_request, not_found
+from .errors import bad_request, not_found, shortened
+from .schemas import validated
 from .settings import ApiLimits
 from .strangers import NO_ATTEMPT, Attempt
 
@@ -37,15 +34,7 @@ LARGEST = 2**31 - 1
 VALUES = 500
 """Most values of one query parameter."""
 
-SHOWN = 300
-"""Most characters of a wrong value that an error repeats."""
-
 _EMPTY: tuple[Json, ...] = (None, "", {}, [])
-ERRORS = 100
-"""Most errors that are compared to find the most useful one; a long list may have many more."""
-
-MOST_ENTRIES = 100_000
-"""Most entries of a list or map of a body that are checked one by one: a second of work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,76 +235,13 @@ def boolean_word(value: str, name: str) -> bool:
         ) from error
 
 
-def validated(value: Json, schema: Json, context: str = "") -> Json:
-    """Return the value, if it fits the schema.
+def boolean(value: Json, name: str, *, default: bool) -> bool:
+    """Return a boolean of a body, which may also be a word.
 
-    :param context: the beginning of the error's text.
-    :raises Fault: 400, with the path of the wrong value.
+    :raises Fault: 400, the value is neither true nor false.
     """
-    _refuse_many(value, schema, context)
-    errors = jsonschema.Draft202012Validator(schema).iter_errors(value)
-    error = jsonschema.exceptions.best_match(itertools.islice(errors, ERRORS))
-    if error is not None:
-        raise bad_request(context + _explained(error))
-    return value
-
-
-def _refuse_many(value: Json, schema: Json, context: str = "", where: str = "") -> None:
-    """Refuse a list or map of more entries than are worth the time that each takes to be checked.
-
-    :raises Fault: 400, with the path of the list or map.
-    """
-    each = schema.get("items"), schema.get("additionalProperties")
-    if (
-        isinstance(value, list | dict)
-        and len(value) > MOST_ENTRIES
-        and any(isinstance(e, dict) for e in each)
-    ):
-        raise bad_request(f"{context}{where}: has {len(value)} entries, above the limit of {MOST_ENTRIES}")
-    if isinstance(value, dict):
-        for name, inner in schema.get("properties", {}).items():
-            _refuse_many(value.get(name), inner, context, f"{where}.{name}" if where else name)
-
-
-def shortened(text: str) -> str:
-    """Return a text for an error message: of a long text, its beginning."""
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-
-
-def _explained(error: jsonschema.ValidationError) -> str:
-    where = ".".join(str(part) for part in error.absolute_path)
-    explain = _EXPLAIN.get(str(error.validator))
-    message = shortened(error.message) if explain is None else explain(error.instance, error)
-    return f"{shortened(where)}: {message}" if where else message
-
-
-def _unknown_fields(instance: Json, error: jsonschema.ValidationError) -> str:
-    schema = error.schema
-    names = sorted(schema.get("properties", {})) if isinstance(schema, Mapping) else []
-    unknown = next(name for name in instance if name not in names)
-    hint = did_you_mean(unknown, names) or f"; known: {', '.join(names)}"
-    return f'"{shortened(unknown)}" is not a field of it{hint}'
-
-
-def _wrong_type(instance: Json, error: jsonschema.ValidationError) -> str:
-    types: Json = error.validator_value
-    return f"{written(instance)} is not of type {types if isinstance(types, str) else ' or '.join(types)}"
-
-
-def _missing_field(instance: Json, error: jsonschema.ValidationError) -> str:
-    names: Json = error.validator_value
-    lacking = [f'"{name}"' for name in names if name not in instance]
-    return f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} required"
-
-
-_EXPLAIN: Mapping[str, Callable[[Json, jsonschema.ValidationError], str]] = {
-    "type": _wrong_type,
-    "required": _missing_field,
-    "additionalProperties": _unknown_fields,
-    "minLength": lambda instance, error: f"must have {error.validator_value} characters or more",
-    "maxLength": lambda instance, error: f"must have {error.validator_value} characters or fewer",
-    "maxItems": lambda instance, error: (
-        f"{len(instance)} items are above the limit of {error.validator_value}"
-    ),
-}
-"""Explanations of an error in words of JSON, by the rule of the schema that is broken."""
+    if value is None:
+        return default
+    if isinstance(value, bool):
+        return value
+    return boolean_word(str(value), name)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import falcon
 
+from ..api.bodies import read_body
 from ..api.errors import Fault, not_found
 from ..api.etags import has_latest
 from ..api.pages import FILE, PATH
-from ..api.parse import read_body
-from ..api.request import validated
+from ..api.schemas import validated
 from ..keystone.login import KeystoneLogin, Login, LoginRefused, Project
 from ..shapes import Json
 

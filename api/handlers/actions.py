@@ -8,10 +8,9 @@ from ...engine.breakpoints import continue_held
 from ...engine.stacks import act_on_stack
 from ...engine.updates import cancel_action
 from ...shapes import Json
-from ..errors import bad_request
+from ..errors import bad_request, shortened
 from ..operations import Request
 from ..reply import Reply
-from ..request import shortened
 from ..schemas import GO_ON
 from ..views.stacks import breakpoint_view
 

@@ -11,11 +11,10 @@ from ...db.ids import StackId
 from ...db.queries import stack_list
 from ...db.rows import Event, ListedStack, Stack
 from ...shapes import Json
-from ..errors import Fault, bad_request, not_found
+from ..errors import Fault, bad_request, not_found, shortened
 from ..operations import Request
 from ..policy import SHOWS_HOSTS
 from ..reply import Reply, link, stack_url
-from ..request import shortened
 from ..views.events import event_summary
 
 _FILTERS = {

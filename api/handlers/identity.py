@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 
 from ...engine.signal_urls import IDENTITY
 from ...shapes import Json
+from ..bodies import parse
 from ..errors import Fault
 from ..operations import Request
-from ..parse import parse
 from ..reply import Reply
-from ..request import validated
+from ..schemas import validated
 
 _EXPIRES = timedelta(days=1)
 """After which agents ask for a new token; the old one stays valid as long as its resource."""

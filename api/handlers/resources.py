@@ -15,11 +15,10 @@ from ...engine.breakpoints import clear_breakpoint
 from ...engine.signals import send_signal, set_health
 from ...sealing.stored import masked, metadata_in_clear
 from ...shapes import Json
-from .. import parse
-from ..errors import bad_request, resource_not_found
+from ..errors import bad_request, resource_not_found, shortened
 from ..operations import Request
 from ..reply import Reply, listing, stack_url, url_of
-from ..request import shortened
+from ..request import boolean
 from ..schemas import MARK_UNHEALTHY
 from ..views import resources as views
 
@@ -189,7 +188,7 @@ def mark_unhealthy(request: Request) -> Reply:
             request.services.context,
             stack,
             name,
-            unhealthy=parse.boolean(body["mark_unhealthy"], "mark_unhealthy", default=False),
+            unhealthy=boolean(body["mark_unhealthy"], "mark_unhealthy", default=False),
             reason=body.get("resource_status_reason") or "",
         )
     except NotFound as error:

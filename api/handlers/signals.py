@@ -12,9 +12,9 @@ from ...engine.errors import ResourceReplaced
 from ...engine.signal_urls import SIGNAL, row_of
 from ...engine.signals import send_signal
 from ...shapes import Json
+from ..bodies import parse
 from ..errors import bad_request
 from ..operations import Handler, Request
-from ..parse import parse
 from ..presigned import GONE, refused
 from ..reply import Reply
 from ..signed import account_of, check_arn, guest_of

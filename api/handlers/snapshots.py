@@ -17,8 +17,7 @@ from ...shapes import Json
 from ..errors import Fault
 from ..operations import Request
 from ..reply import ACCEPTED, Reply
-from ..request import validated
-from ..schemas import SNAPSHOT
+from ..schemas import SNAPSHOT, validated
 
 
 def take(request: Request) -> Reply:

@@ -12,10 +12,9 @@ from ...db.queries.stack_list import SORT_KEYS, StackQuery
 from ...db.rows import DetailedStack, ListedStack
 from ...shapes import Json
 from ..collaborators import Columns
-from ..errors import bad_request
+from ..errors import bad_request, shortened
 from ..operations import Request
 from ..reply import Reply, link, quoted, stack_url
-from ..request import shortened
 from ..stack_names import ARN, named
 from ..views import stacks
 

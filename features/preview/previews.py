@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from ...api import parse
-from ...api.errors import bad_request
+from ...api.errors import bad_request, shortened
 from ...api.operations import Request
 from ...api.reply import Reply, link, quoted
-from ...api.request import shortened
 from ...api.schemas import VALIDATE
 from ...api.views.stacks import NO_DESCRIPTION
 from ...engine.planning.requests import Preview, PreviewedResource, PreviewedResources

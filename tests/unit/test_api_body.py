@@ -7,8 +7,8 @@ import falcon.testing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stoker.api.bodies import MAX_DEPTH, parse, read_body
 from stoker.api.errors import Fault
-from stoker.api.parse import MAX_DEPTH, parse, read_body
 
 Json = typing.Any
 CLEAN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))

@@ -5,7 +5,7 @@ import time
 import pytest
 from stoker.api import schemas
 from stoker.api.errors import Fault, fault_of
-from stoker.api.request import MOST_ENTRIES, validated
+from stoker.api.schemas import MOST_ENTRIES, validated
 from stoker.template.sandbox.errors import HelperUnavailable
 
 NAMES = {"type": "array", "items": {"type": "string"}}
