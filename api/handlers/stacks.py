@@ -17,7 +17,7 @@ from ...engine.stacks import create_stack, delete_stack
 from ...engine.updates import update_stack
 from ...sealing.stored import masked
 from ...shapes import JsonMap
-from .. import parse
+from .. import stack_requests
 from ..errors import Fault
 from ..operations import Request
 from ..reply import ACCEPTED, Reply, link, stack_url
@@ -27,7 +27,7 @@ from ..views.resources import StackLookup
 
 def create(request: Request) -> Reply:
     """Answer POST /stacks."""
-    stack = create_stack(request.services.context, parse.create_request(request))
+    stack = create_stack(request.services.context, stack_requests.create_request(request))
     url = stack_url(request, stack)
     return Reply({"stack": {"id": stack.id, "links": [link(url)]}}, 201, {"Location": url})
 
@@ -39,7 +39,7 @@ def update(request: Request) -> Reply:
 
 def update_existing(request: Request) -> Reply:
     """Answer PATCH …: values that the request leaves out stay."""
-    parse.authorize_patch(request)
+    stack_requests.authorize_patch(request)
     return _update(request, existing=True)
 
 
@@ -48,8 +48,8 @@ _NAME_STAYS = {"Warning": '299 - "stack_name has no effect: a stack keeps its na
 
 def _update(request: Request, *, existing: bool) -> Reply:
     stack = request.living_stack()
-    update_stack(request.services.context, stack, parse.update_request(request, existing=existing))
-    return ACCEPTED if parse.keeps_name(request) else replace(ACCEPTED, headers=_NAME_STAYS)
+    update_stack(request.services.context, stack, stack_requests.update_request(request, existing=existing))
+    return ACCEPTED if stack_requests.keeps_name(request) else replace(ACCEPTED, headers=_NAME_STAYS)
 
 
 SHOW_QUERY = frozenset({"resolve_outputs"})

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
 
-from ...api import parse
+from ...api import stack_requests
 from ...api.ec2 import is_guests, signer
 from ...api.errors import Fault, bad_request, fault_of, not_found
 from ...api.operations import Handler, Request
@@ -218,7 +218,7 @@ def _update(request: Request, query: ActionQuery) -> dict[str, Json]:
     previous = query.get("UsePreviousTemplate") == "true"
     body = _goal(query) if previous else {**_goal(query), **_template(query)}
     of_stack = replace(_at(request, query), body=body)
-    update = parse.update_request(of_stack, existing=previous or bool(previous_values))
+    update = stack_requests.update_request(of_stack, existing=previous or bool(previous_values))
     update_stack(request.services.context, of_stack.stack(), update)
     return {"StackId": _own_arn(of_stack)}
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from ...api import parse
+from ...api import stack_requests
 from ...api.errors import bad_request, shortened
 from ...api.operations import Request
 from ...api.reply import Reply, link, quoted
@@ -27,7 +27,11 @@ IGNORABLE = ("99001",)
 def create(request: Request) -> Reply:
     """Answer POST /stacks/preview."""
     return Reply(
-        {"stack": _creation(request, request.services.of(Validation).preview(parse.create_request(request)))}
+        {
+            "stack": _creation(
+                request, request.services.of(Validation).preview(stack_requests.create_request(request))
+            )
+        }
     )
 
 
@@ -85,16 +89,16 @@ def _previewed(request: Request, item: PreviewedResource | PreviewedResources) -
 def validate(request: Request) -> Reply:
     """Answer POST /validate."""
     nested = request.flag("show_nested")
-    body = request.valid(VALIDATE, optional=parse.GOAL)
+    body = request.valid(VALIDATE, optional=stack_requests.GOAL)
     if unknown := sorted(set(request.values("ignore_errors", split=True)) - set(IGNORABLE)):
         wrong = shortened(", ".join(unknown))
         names = ", ".join(IGNORABLE)
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known: {names}")
-    parse.check_options(body)
+    stack_requests.check_options(body)
     ignores_unavailable = bool(request.values("ignore_errors"))
     view = request.services.of(Validation).validate(
         request.caller.project_id,
-        parse.goal(request, body),
+        stack_requests.goal(request, body),
         nested=nested,
         ignores_unavailable=ignores_unavailable,
     )
@@ -114,7 +118,7 @@ def update_existing(request: Request) -> Reply:
 def _preview(request: Request, *, existing: bool) -> Reply:
     inside = request.flag("show_nested")
     stack = request.living_stack()
-    update = parse.update_request(request, existing=existing)
+    update = stack_requests.update_request(request, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
     identity = _identity(stack.project_id, stack.name, stack.id)
     resource_changes = request.services.of(Previews).preview(stack, update, nested=inside)

@@ -3,7 +3,7 @@
 import typing
 
 import pytest
-from stoker.api import parse
+from stoker.api import stack_requests
 from stoker.api.authenticator import NoAuthentication
 from stoker.api.collaborators import Downloads
 from stoker.api.context import RequestContext
@@ -46,23 +46,28 @@ class Fetched:
 def test_a_template_is_fetched_where_none_is_sent() -> None:
     fetched = Fetched()
     body = {"template_url": "https://h/t.yaml"}
-    assert parse.create_request(request(body, fetched.downloads)).goal.template == TEMPLATE
+    assert stack_requests.create_request(request(body, fetched.downloads)).goal.template == TEMPLATE
     assert fetched.requests == ["https://h/t.yaml"]
-    sent = parse.create_request(request({**body, "template": {"sent": 1}}, fetched.downloads))
+    sent = stack_requests.create_request(request({**body, "template": {"sent": 1}}, fetched.downloads))
     assert (sent.goal.template, len(fetched.requests)) == ({"sent": 1}, 1)
-    changed = parse.update_request(request(body, fetched.downloads), existing=True)
+    changed = stack_requests.update_request(request(body, fetched.downloads), existing=True)
     assert changed.goal.template == TEMPLATE
 
 
 def test_files_of_a_container_lie_below_those_of_the_request() -> None:
     fetched = Fetched()
     body = {"template": TEMPLATE, "files_container": "box", "files": {"a": "sent"}}
-    assert parse.create_request(request(body, fetched.downloads)).goal.files == {"a": "sent", "b": "fetched"}
+    assert stack_requests.create_request(request(body, fetched.downloads)).goal.files == {
+        "a": "sent",
+        "b": "fetched",
+    }
     assert fetched.requests == [("box", ["a"])]
 
 
 @pytest.mark.parametrize("key", ["template_url", "files_container"])
 def test_without_what_fetches_they_are_refused(key: str) -> None:
     with pytest.raises(Fault, match=f"{key} is not supported") as error:
-        parse.create_request(request({key: "x", "template": TEMPLATE if key[0] == "f" else None}, None))
+        stack_requests.create_request(
+            request({key: "x", "template": TEMPLATE if key[0] == "f" else None}, None)
+        )
     assert error.value.status == 400

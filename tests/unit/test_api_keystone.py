@@ -9,7 +9,7 @@ from oslo_policy import policy
 from stoker.api.errors import Fault
 from stoker.api.handlers.actions import ACTIONS
 from stoker.api.keystone import KeystoneAuthentication
-from stoker.api.parse import changes_nothing
+from stoker.api.stack_requests import changes_nothing
 from stoker.cli.wiring.policy import list_rules
 from stoker.cli.wiring.routes import ROUTES
 
