@@ -9,7 +9,7 @@ import functools
 import logging
 from collections.abc import Mapping, Sequence
 
-from ..resources.contract.context import StepContext
+from ..resources.contract.context import CloudCalls
 from ..resources.contract.errors import PermanentError
 from ..resources.contract.plugin import ResourceType
 from ..resources.contract.properties import SameThing, named_things, names_things
@@ -50,7 +50,7 @@ def _naming(plugin: ResourceType) -> Sequence[str]:
 
 
 def with_ids(
-    data: JsonMap, context: StepContext, schema: Mapping[str, Property], properties: JsonMap
+    data: JsonMap, context: CloudCalls, schema: Mapping[str, Property], properties: JsonMap
 ) -> JsonMap:
     """Return a resource's data with the ids of what its properties name, as far as steps have found them.
 
@@ -68,7 +68,7 @@ def with_ids(
     return {**others, IDS: ids} if ids else others
 
 
-def check_found(context: StepContext, schema: Mapping[str, Property], properties: JsonMap) -> None:
+def check_found(context: CloudCalls, schema: Mapping[str, Property], properties: JsonMap) -> None:
     """Check that all things exist that properties name, before a step uses them.
 
     Below the root of a tree a request only warns of a name that leads nowhere, for the tree may make the
@@ -88,7 +88,7 @@ def check_found(context: StepContext, schema: Mapping[str, Property], properties
                 LOG.debug("The service does not say whether it has a %s of the name", kind)
 
 
-def same_thing(context: StepContext, data: JsonMap) -> SameThing:
+def same_thing(context: CloudCalls, data: JsonMap) -> SameThing:
     """Return a function that says whether two values name the same thing; it asks the cloud where it must.
 
     :param data: the data of the resource that has had the first of the values.

@@ -10,10 +10,12 @@ from ...db.engine import Database
 from ...db.ids import StackId
 from ...keystone.delegated_auth import CredentialGone, KeystoneUnavailable
 from ...observe.recorder import SILENT, Recorder
-from ...resources.contract.context import StepContext
+from ...resources.contract.cloud import RemoteCloud
+from ...resources.contract.context import CloudCalls
 from ...resources.contract.errors import PermanentError, RetryableError
 from ...resources.registry import ResourceRegistry
 from ...sealing.sealer import Sealer, SealError
+from ...shapes import Json
 
 T = typing.TypeVar("T")
 
@@ -42,8 +44,8 @@ class DriftServices:
     recorder: Recorder = SILENT
 
 
-class ObservationContext:
-    """Implements those calls of StepContext that reading a list and comparing its members need.
+class ObservationContext(CloudCalls):
+    """The calls of one observation, by which types read lists and compare their members.
 
     :param root_id: the root of a tree of stacks, with whose rights the services are called.
     """
@@ -54,7 +56,6 @@ class ObservationContext:
         self._services = services
 
     def now(self) -> float:
-        """Return the seconds since the epoch, UTC."""
         return self._services.clock()
 
     def checkpoint(self) -> None:
@@ -74,16 +75,19 @@ class ObservationContext:
             raise RetryableError(f"Keystone: {error}") from error
 
     def adapter(self, service: str, version: str, microversion: str | None = None) -> "Adapter":
-        """Return the endpoint of a service of the cloud; see StepContext."""
         return self._services.endpoints.adapter(self.session(), service, version, microversion)
+
+    def remote_adapter(
+        self, cloud: RemoteCloud, service: str, version: str, credential: Callable[[], Json]
+    ) -> "Adapter":
+        """Refuse: other clouds are not observed.
+
+        :raises PermanentError: always.
+        """
+        raise PermanentError("an observation asks no other cloud")
 
     def shared(
         self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
     ) -> T:
         """Return the value that all observations of the project share under this key."""
         return self._services.shared.get((self._project_id, key), make, max_age)
-
-
-def observation_context(project_id: str, root_id: StackId, services: DriftServices) -> StepContext:
-    """Return the context; the other calls of a step are none that an observation makes."""
-    return typing.cast(StepContext, ObservationContext(project_id, root_id, services))

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...db.ids import ResourceId, StackId
-from ...resources.contract.context import Collection, StepContext
+from ...resources.contract.context import CloudCalls, Collection
 from ...resources.contract.errors import PermanentError, RetryableError, StepError
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.views import ResourceView
 from ...shapes import JsonMap
 from . import metrics
-from .context import DriftServices, observation_context
+from .context import DriftServices, ObservationContext
 from .rows import QuietStack
 
 LOG = logging.getLogger(__name__)
@@ -49,13 +49,13 @@ class ProjectLists:
         self._services = services
         self._unlisted = unlisted
         self._lists: dict[Reading, _ListedThings] = {}
-        self._contexts: dict[StackId, StepContext] = {}
+        self._contexts: dict[StackId, CloudCalls] = {}
         self._left = MOST_CONFIRMED
 
-    def context_of(self, stack: QuietStack) -> StepContext:
+    def context_of(self, stack: QuietStack) -> CloudCalls:
         """Return the context with the rights of a stack."""
         if stack.root_id not in self._contexts:
-            context = observation_context(self._project_id, stack.root_id, self._services)
+            context = ObservationContext(self._project_id, stack.root_id, self._services)
             self._contexts[stack.root_id] = context
         return self._contexts[stack.root_id]
 

@@ -10,7 +10,7 @@ from ...resources.contract.errors import StepError
 from ...resources.contract.plugin import ResourceType
 from ...shapes import JsonMap
 from . import known_things
-from .context import DriftServices, observation_context
+from .context import DriftServices, ObservationContext
 from .lists import MOST_CREDENTIALS
 
 PAGE = 1000
@@ -137,7 +137,7 @@ class UnknownThings:
         """
         last = StepError("the project has no stack whose user's rights could be used")
         for root_id in roots:
-            context = observation_context(project_id, root_id, self._services)
+            context = ObservationContext(project_id, root_id, self._services)
             try:
                 return collection.read(context, project_id)
             except StepError as error:

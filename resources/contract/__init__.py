@@ -6,7 +6,7 @@ templates, imports from the modules.
 
 from .children import ChildFailure, ChildGoal, ChildState, GroupMember
 from .cloud import RemoteCloud
-from .context import Collection, StepContext
+from .context import CloudCalls, Collection, GoalContext, StackReads, StepContext
 from .errors import (
     Cancelled,
     ChildGone,
@@ -40,12 +40,14 @@ __all__ = [
     "ChildGoal",
     "ChildGone",
     "ChildState",
+    "CloudCalls",
     "Collection",
     "ConfigSpec",
     "DeletionView",
     "DeploymentSpec",
     "DeploymentState",
     "Done",
+    "GoalContext",
     "GroupMember",
     "ImpliedDependency",
     "KnownResource",
@@ -73,6 +75,7 @@ __all__ = [
     "Signal",
     "SignalError",
     "StackFacts",
+    "StackReads",
     "StackRule",
     "Step",
     "StepContext",

@@ -125,7 +125,44 @@ class ChildInputs:
     environment: JsonMap = field(repr=False)
 
 
-class Children(typing.Protocol):
+class ChildReads(typing.Protocol):
+    """Reads of the nested stack of a resource, and of what the stack around it would give it."""
+
+    def state(self) -> ChildState | None:
+        """Return the state of the child; None: it is deleted, or has never existed."""
+
+    def inner_values(self, requested: Sequence[Sequence[str | int]]) -> JsonMap:
+        """Return the attributes of the child's resources to which others refer, by name.
+
+        :param requested: paths, which begin with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``.
+        """
+
+    def output_errors(self) -> Mapping[str, str]:
+        """Return the errors of the child's outputs that can never be computed, by name of the output."""
+
+    def outputs(self) -> JsonMap:
+        """Return the outputs of the child by name; an output that cannot be computed is None."""
+
+    def members(self) -> Sequence[GroupMember]:
+        """Return the members of a generated child: failed ones first, then by age and name."""
+
+    def file(self, name: str) -> str:
+        """Return the text of a file of the stack.
+
+        :raises PermanentError: there is no such file.
+        """
+
+    def template(self, url: str) -> str:
+        """Fetch the text of a template, from a host that the operator allows.
+
+        :raises PermanentError: the address may not be asked, or has not answered with a template.
+        """
+
+    def inputs(self) -> ChildInputs:
+        """Return the inputs that a child of the resource would get, for the request for a remote stack."""
+
+
+class Children(ChildReads, typing.Protocol):
     """Calls for the nested stack of a resource, which a conductor offers to steps.
 
     A resource has one child at most, and no call takes an id: the child is the stack whose own row names the
@@ -173,36 +210,3 @@ class Children(typing.Protocol):
 
         :raises PermanentError: the snapshot is being taken.
         """
-
-    def state(self) -> ChildState | None:
-        """Return the state of the child; None: it is deleted, or has never existed."""
-
-    def inner_values(self, requested: Sequence[Sequence[str | int]]) -> JsonMap:
-        """Return the attributes of the child's resources to which others refer, by name.
-
-        :param requested: paths, which begin with ``resource.NAME`` or ``resource.NAME.ATTRIBUTE``.
-        """
-
-    def output_errors(self) -> Mapping[str, str]:
-        """Return the errors of the child's outputs that can never be computed, by name of the output."""
-
-    def outputs(self) -> JsonMap:
-        """Return the outputs of the child by name; an output that cannot be computed is None."""
-
-    def members(self) -> Sequence[GroupMember]:
-        """Return the members of a generated child: failed ones first, then by age and name."""
-
-    def file(self, name: str) -> str:
-        """Return the text of a file of the stack.
-
-        :raises PermanentError: there is no such file.
-        """
-
-    def template(self, url: str) -> str:
-        """Fetch the text of a template, from a host that the operator allows.
-
-        :raises PermanentError: the address may not be asked, or has not answered with a template.
-        """
-
-    def inputs(self) -> ChildInputs:
-        """Return the inputs that a child of the resource would get, for the request for a remote stack."""

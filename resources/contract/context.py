@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...shapes import Json, JsonMap
-from .children import Children
+from .children import ChildReads, Children
 from .cloud import RemoteCloud
 from .guests import GuestAccess, Presigned, StackUser
 from .software import Software
@@ -18,8 +18,12 @@ if typing.TYPE_CHECKING:
 T = typing.TypeVar("T")
 
 
-class StepContext(typing.Protocol):
-    """Calls that a conductor offers to a running step.  Only the step's thread may call them."""
+class CloudCalls(typing.Protocol):
+    """Calls to the services of the cloud with the rights of the stack's user.
+
+    Steps have them, and whoever reads the lists of things to compare these with their resources.  Only one
+    thread may call them.
+    """
 
     def now(self) -> float:
         """Return the seconds since the epoch, UTC."""
@@ -29,43 +33,6 @@ class StepContext(typing.Protocol):
 
         :raises Cancelled: the step must end; do not catch it.
         """
-
-    def pause(self, seconds: float) -> None:
-        """Sleep; end early when the step is cancelled.
-
-        :raises Cancelled: the step must end; do not catch it.
-        """
-
-    def sibling(self, name: str) -> Sibling:
-        """Read another resource of the stack (one database read).
-
-        :raises PermanentError: there is no resource of that name.
-        """
-
-    def referenced(self, physical_id: str) -> ReferencedResource | None:
-        """Read the resource of the stack with this physical id (one database read); None: there is none."""
-
-    def replacement(self) -> ReplacementView | None:
-        """Return the resource that has replaced this one (one database read); None: there is none."""
-
-    def deletions(self) -> Sequence[DeletionView]:
-        """Return the resources that the deletion of the stack still has to delete, as of a second ago.
-
-        It is empty while the stack is not being deleted.  All steps of a conductor share the database read,
-        whose cost grows with the stack.
-        """
-
-    def signal_url(self, resource_name: str) -> str:
-        """Return the URL for signals to a resource of this stack, for clients with a Keystone token."""
-
-    def presigned(self) -> Presigned:
-        """Return the address for signals to this resource, for clients without a token."""
-
-    def signal_user(self) -> StackUser:
-        """Return the account whose token is for signals to this resource."""
-
-    def guest_access(self) -> GuestAccess:
-        """Return the means by which the guest of this resource, a server, reads its metadata."""
 
     def session(self) -> "Session":
         """Return a keystoneauth session of the stack's user in the stack's project.
@@ -110,9 +77,66 @@ class StepContext(typing.Protocol):
         :param checked_by_use: whether a step that fails with a kept value runs once more, with a new value.
         """
 
+
+class StackReads(typing.Protocol):
+    """Reads of the stack: other resources of it, and the nested stack of the resource."""
+
+    def sibling(self, name: str) -> Sibling:
+        """Read another resource of the stack (one database read).
+
+        :raises PermanentError: there is no resource of that name.
+        """
+
+    def referenced(self, physical_id: str) -> ReferencedResource | None:
+        """Read the resource of the stack with this physical id (one database read); None: there is none."""
+
+    def replacement(self) -> ReplacementView | None:
+        """Return the resource that has replaced this one (one database read); None: there is none."""
+
+    def deletions(self) -> Sequence[DeletionView]:
+        """Return the resources that the deletion of the stack still has to delete, as of a second ago.
+
+        It is empty while the stack is not being deleted.  All steps of a conductor share the database read,
+        whose cost grows with the stack.
+        """
+
+    @property
+    def children(self) -> ChildReads:
+        """The nested stacks of the resource."""
+
+
+class ResourceAddresses(typing.Protocol):
+    """Addresses and accounts by which guests, and whoever sends signals, reach the resource."""
+
+    def signal_url(self, resource_name: str) -> str:
+        """Return the URL for signals to a resource of this stack, for clients with a Keystone token."""
+
+    def presigned(self) -> Presigned:
+        """Return the address for signals to this resource, for clients without a token."""
+
+    def signal_user(self) -> StackUser:
+        """Return the account whose token is for signals to this resource."""
+
+    def guest_access(self) -> GuestAccess:
+        """Return the means by which the guest of this resource, a server, reads its metadata."""
+
+
+class GoalContext(CloudCalls, StackReads, typing.Protocol):
+    """The calls by which a type makes the goal of a nested stack: for a step, and for an import."""
+
+
+class StepContext(GoalContext, ResourceAddresses, typing.Protocol):
+    """Calls that a conductor offers to a running step.  Only the step's thread may call them."""
+
+    def pause(self, seconds: float) -> None:
+        """Sleep; end early when the step is cancelled.
+
+        :raises Cancelled: the step must end; do not catch it.
+        """
+
     @property
     def children(self) -> Children:
-        """The nested stacks of the resource."""
+        """The nested stacks of the resource, which the step may change."""
 
     @property
     def software(self) -> Software:
@@ -135,5 +159,5 @@ class Collection:
 
     service: str
     path: str
-    read: Callable[[StepContext, str], Mapping[str, JsonMap]] = field(compare=False, repr=False)
+    read: Callable[[CloudCalls, str], Mapping[str, JsonMap]] = field(compare=False, repr=False)
     is_of_project: bool = True

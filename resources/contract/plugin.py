@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
-from .context import Collection, StepContext
+from .context import CloudCalls, Collection, StepContext
 from .errors import PermanentError, SignalNotSupported
 from .implied import ImpliedDependency
 from .known_stack import StackRule
@@ -284,7 +284,7 @@ class ResourceType:
         """Return the list of all things of the type, by which drift is observed; None: there is none."""
         return None
 
-    def remote(self, target: ResourceView, context: StepContext) -> JsonMap:
+    def remote(self, target: ResourceView, context: CloudCalls) -> JsonMap:
         """Return the thing of a resource that is missing in its `collection`, by one request.
 
         It is called only on types with a collection.
@@ -293,7 +293,7 @@ class ResourceType:
         """
         raise PermanentError(f"{target.type_name} has no collection", kind="NotSupported")
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the properties that a thing of the collection shows, in the form of `live_properties`.
 
         It makes no request for a single resource.  Properties that it omits are not observed.

@@ -16,6 +16,7 @@ from ..contract import (
     Attribute,
     ChildGoal,
     ChildState,
+    GoalContext,
     GroupMember,
     NoAction,
     Property,
@@ -112,7 +113,7 @@ class SizedGroup(GroupResource):
         target: ResourceView,
         changed: frozenset[str],
         members: Sequence[GroupMember],
-        context: StepContext,
+        context: GoalContext,
     ) -> Rollout:
         """Return batches if the definition of the members changes, then a step to the requested size."""
         rules = self.size_rules(target)
@@ -179,7 +180,7 @@ class ScalingGroup(SizedGroup):
         """Continue with the next step, if the last one is complete."""
         return self.check_update_complete(target, progress, context)
 
-    def child_data(self, target: ResourceView, state: ChildState, context: StepContext) -> JsonMap:
+    def child_data(self, target: ResourceView, state: ChildState, context: GoalContext) -> JsonMap:
         """Add the end of the cooldown."""
         data = dict(super().child_data(target, state, context))
         cooldown = data.pop("cooldown", None)

@@ -11,10 +11,10 @@ from ..contract import (
     ANY_NAME,
     Attribute,
     ChildGoal,
+    GoalContext,
     GroupMember,
     Property,
     ResourceView,
-    StepContext,
     SupportStatus,
 )
 from ..nested.groups import Batch, GroupResource, Rollout, batches
@@ -187,7 +187,7 @@ class ResourceGroup(GroupResource):
         target: ResourceView,
         changed: frozenset[str],
         members: Sequence[GroupMember],
-        context: StepContext,
+        context: GoalContext,
     ) -> Rollout:
         """Return batches if the definition of the members changes and the policy has them."""
         check_members(

@@ -12,10 +12,10 @@ from ..contract import (
     ANY_NAME,
     Attribute,
     ChildGoal,
+    GoalContext,
     GroupMember,
     Property,
     ResourceView,
-    StepContext,
     SupportStatus,
 )
 from ..nested.groups import Batch, GroupResource, Rollout
@@ -124,7 +124,7 @@ class SoftwareDeploymentGroup(GroupResource):
         target: ResourceView,
         changed: frozenset[str],
         members: Sequence[GroupMember],
-        context: StepContext,
+        context: GoalContext,
     ) -> Rollout:
         """Return batches, if the policy has them."""
         self._check(target)

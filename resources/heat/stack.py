@@ -11,9 +11,9 @@ from ..contract import (
     Attribute,
     ChildGoal,
     ChildState,
+    GoalContext,
     Property,
     ResourceView,
-    StepContext,
     SupportStatus,
 )
 from ..nested.base import OUTPUT_ERRORS, NestedType
@@ -102,7 +102,7 @@ class StackResource(NestedType):
             return None
         return ChildGoal(values["template"], parameters)
 
-    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: GoalContext) -> ChildGoal:
         """Return the goal that the properties describe."""
         properties = target.properties
         return _goal(properties["template"], properties["parameters"], properties["timeout"])
@@ -133,7 +133,7 @@ class AwsStack(NestedType):
     }
     attributes_schema = {ANY_NAME: Attribute("Output, as Outputs.NAME.")}
 
-    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: GoalContext) -> ChildGoal:
         """Return the goal that the properties describe, with the template as it is now.
 
         :raises PermanentError: the template cannot be fetched.
@@ -145,7 +145,7 @@ class AwsStack(NestedType):
             properties["TimeoutInMinutes"],
         )
 
-    def child_data(self, target: ResourceView, state: ChildState, context: StepContext) -> JsonMap:
+    def child_data(self, target: ResourceView, state: ChildState, context: GoalContext) -> JsonMap:
         """Name the outputs that can never be computed as the attributes are named."""
         data = super().child_data(target, state, context)
         errors = {f"{OUTPUTS}{name}": text for name, text in data.get(OUTPUT_ERRORS, {}).items()}

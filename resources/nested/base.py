@@ -13,6 +13,7 @@ from ..contract import (
     ChildGone,
     ChildState,
     Done,
+    GoalContext,
     NotSupported,
     Park,
     PermanentError,
@@ -66,7 +67,7 @@ class NestedType(ResourceType):
     #: `static_goal`, where it returns a goal, describes the child completely.
     previewable: typing.ClassVar[bool] = True
 
-    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: GoalContext) -> ChildGoal:
         """Return the goal of the child."""
         raise NotImplementedError
 
@@ -247,7 +248,7 @@ class NestedType(ResourceType):
         outputs = target.data.get("outputs") or {}
         return {**(target.data.get(INNER) or {}), **outputs, "outputs": outputs}
 
-    def child_data(self, target: ResourceView, state: ChildState, context: StepContext) -> JsonMap:
+    def child_data(self, target: ResourceView, state: ChildState, context: GoalContext) -> JsonMap:
         """Return the data that the resource stores of a child whose action succeeded."""
         errors = dict(context.children.output_errors())
         data: dict[str, Json] = {"outputs": dict(context.children.outputs()), "name": state.name}

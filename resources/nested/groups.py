@@ -18,6 +18,7 @@ from ..contract import (
     ChildGoal,
     ChildState,
     Done,
+    GoalContext,
     GroupMember,
     Poll,
     ReplaceNeeded,
@@ -99,7 +100,7 @@ class GroupResource(NestedType):
         target: ResourceView,
         changed: frozenset[str],
         members: Sequence[GroupMember],
-        context: StepContext,
+        context: GoalContext,
     ) -> Rollout:
         """Return the steps from these members to the group that the properties describe."""
         return Rollout()
@@ -119,7 +120,7 @@ class GroupResource(NestedType):
             raise LookupError(f"{attribute} needs the name of an attribute of the members behind it")
         return None if attribute in self.own_attributes else [attribute, *path]
 
-    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: GoalContext) -> ChildGoal:
         """Return the goal of all steps at once."""
         return self.step_goal(target, None, ())
 
@@ -167,7 +168,7 @@ class GroupResource(NestedType):
         """Continue with the next step, if the last one is complete."""
         return self._continue(target, progress, context)
 
-    def child_data(self, target: ResourceView, state: ChildState, context: StepContext) -> JsonMap:
+    def child_data(self, target: ResourceView, state: ChildState, context: GoalContext) -> JsonMap:
         """Add the names of the members that did not fail, oldest first."""
         names = [member.name for member in context.children.members() if not member.is_failed]
         return {**target.data, **super().child_data(target, state, context), "names": names}

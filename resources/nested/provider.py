@@ -1,7 +1,15 @@
 """The type of resources whose type is the name of a template: nested stacks of that template."""
 
 from ...shapes import Json
-from ..contract import ANY_NAME, Attribute, ChildGoal, Property, ResourceView, StepContext, SupportStatus
+from ..contract import (
+    ANY_NAME,
+    Attribute,
+    ChildGoal,
+    GoalContext,
+    Property,
+    ResourceView,
+    SupportStatus,
+)
 from .base import NestedType
 
 REFERENCE = "OS::stack_id"
@@ -25,7 +33,7 @@ class ProviderTemplate(NestedType):
         "outputs": Attribute("All outputs.", "map"),
     }
 
-    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: GoalContext) -> ChildGoal:
         """Return the goal: the template of that name, with the properties as parameters."""
         values = {name: value for name, value in target.properties.items() if value is not None}
         return ChildGoal(context.children.file(target.template), values)

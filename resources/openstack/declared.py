@@ -19,8 +19,8 @@ import typing
 from collections.abc import Collection, Mapping, Sequence
 
 from ...shapes import Json, JsonMap
-from ..contract import Collection as RemoteCollection
 from ..contract import (
+    CloudCalls,
     Done,
     PermanentError,
     Poll,
@@ -30,6 +30,7 @@ from ..contract import (
     Step,
     StepContext,
 )
+from ..contract import Collection as RemoteCollection
 from .bodies import NamedRemote, fields, given, live_fields
 from .marks import FieldMark, Mark, mark_of, marked
 from .names import resolve
@@ -161,7 +162,7 @@ class DeclaredThing(ResourceType):
 
     # -- calls -------------------------------------------------------------------------------------
 
-    def service_for(self, context: StepContext) -> Service:
+    def service_for(self, context: CloudCalls) -> Service:
         """Return the calls of the type's service."""
         return service_of(context, self.service, interface=self.interface)
 
@@ -409,13 +410,13 @@ class DeclaredType(DeclaredThing):
             return None
         return RemoteCollection(self.service, path, self._list, is_of_project=self.is_of_project)
 
-    def remote(self, target: ResourceView, context: StepContext) -> JsonMap:
+    def remote(self, target: ResourceView, context: CloudCalls) -> JsonMap:
         return self.get(self.service_for(context), self.id_of(target))
 
     def key_on(self, remote: JsonMap) -> str | None:
         return None if self.mark is None else self.mark.key_on(remote)
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the properties that are fields of the thing, but for names of other things."""
         return live_fields(self, target.properties, remote)
 
@@ -427,7 +428,7 @@ class DeclaredType(DeclaredThing):
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _list(self, context: StepContext, project_id: str) -> dict[str, JsonMap]:
+    def _list(self, context: CloudCalls, project_id: str) -> dict[str, JsonMap]:
         """Return the things of a project by their ids."""
         parameters = dict(self.list_parameters)
         if self.project_filter:

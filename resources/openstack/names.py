@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...shapes import Json, JsonMap
-from ..contract import PermanentError, StepContext
+from ..contract import CloudCalls, PermanentError
 from .service import RemoteNotFound, Service, object_of, service_of
 
 KEPT = 60.0
@@ -208,7 +208,7 @@ def find(service: Service, kind: Kind, value: str) -> str:
     return str(_member(body).get(kind.id_field, value))
 
 
-def resolve(context: StepContext, name: str, value: str | None) -> str:
+def resolve(context: CloudCalls, name: str, value: str | None) -> str:
     """Return the id of the thing with this id or name, for a step.
 
     A UUID is an id; the service finds out whether it is there.
@@ -230,7 +230,7 @@ def resolve(context: StepContext, name: str, value: str | None) -> str:
     )
 
 
-def lately_found(context: StepContext, name: str, value: str) -> str | None:
+def lately_found(context: CloudCalls, name: str, value: str) -> str | None:
     """Return the id that a step of the last minute has found for a name; None: no service is asked for it."""
 
     def refuse() -> str:

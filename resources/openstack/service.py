@@ -16,7 +16,7 @@ from keystoneauth1.adapter import Adapter
 from requests import Response
 
 from ...shapes import Json, JsonMap
-from ..contract import OverQuota, PermanentError, RetryableError, StepContext
+from ..contract import CloudCalls, OverQuota, PermanentError, RetryableError
 from ..list_pages import EndlessList, ListReader
 
 TAG = re.compile(r"<title>.*?</title>|<[^>]*>", re.DOTALL)
@@ -455,7 +455,7 @@ INTERFACES: Mapping[str, Interface] = {
 
 
 def service_of(
-    context: StepContext,
+    context: CloudCalls,
     service: str,
     microversion: str | None = None,
     interface: Interface | None = None,

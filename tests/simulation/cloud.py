@@ -4,7 +4,7 @@ import typing
 from collections.abc import Callable, Mapping
 
 from simulation import threads
-from stoker.resources.contract.context import Collection, StepContext
+from stoker.resources.contract.context import CloudCalls, Collection, StepContext
 from stoker.resources.contract.errors import PermanentError, ReplaceNeeded, RetryableError, StepError
 from stoker.resources.contract.implied import ImpliedDependency
 from stoker.resources.contract.plugin import ResourceType
@@ -271,7 +271,7 @@ def types(cloud: Cloud) -> Mapping[str, type[ResourceType]]:
         def collection(self) -> Collection | None:
             return Collection("compute", "/servers", lambda context, project_id: cloud.listed())
 
-        def remote(self, target: ResourceView, context: StepContext) -> Mapping[str, Json]:
+        def remote(self, target: ResourceView, context: CloudCalls) -> Mapping[str, Json]:
             if target.physical_id not in cloud.objects:
                 raise PermanentError("it is gone", kind="NotFound")
             return cloud.live.get(str(target.physical_id), {})

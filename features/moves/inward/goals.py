@@ -12,7 +12,7 @@ from ....engine.children import goal_of_child, opened_environment
 from ....engine.context import Compiled, EngineContext
 from ....engine.planning.requests import MOVED, Goal
 from ....resources.contract.children import ChildGoal
-from ....resources.contract.context import StepContext
+from ....resources.contract.context import GoalContext
 from ....resources.contract.errors import StepError, UnknownType
 from ....sealing.sealer import BoundSealer
 from ....sealing.secrets import Secrets
@@ -59,7 +59,7 @@ class GoalMaker:
         template = self._tree.templates.get(stack.template_id)
         return "" if template is None else json.dumps(template.template)
 
-    def resizing(self, nested: NestedResource, context: StepContext) -> Resizing:
+    def resizing(self, nested: NestedResource, context: GoalContext) -> Resizing:
         """Return what an update with the same template would change in a group, as far as it can be computed.
 
         :param context: the context of the resource.
@@ -69,7 +69,7 @@ class GoalMaker:
         except (StepError, TemplateError, LookupError):
             return Resizing()  # The update says then what is wrong; the move does without.
 
-    def of_nested(self, nested: NestedResource, secrets: Secrets, context: StepContext) -> Compiled:
+    def of_nested(self, nested: NestedResource, secrets: Secrets, context: GoalContext) -> Compiled:
         """Compile the goal that Stoker's type makes of a resource for its nested stack.
 
         :param context: the context of the resource.
@@ -100,6 +100,6 @@ class GoalMaker:
             texts = [str(error), *map(str, error.others)]
             raise Refused(*(f"stack {stack.name}: {text}" for text in texts)) from error
 
-    def _child_goal(self, nested: NestedResource, context: StepContext) -> ChildGoal:
+    def _child_goal(self, nested: NestedResource, context: GoalContext) -> ChildGoal:
         template = self._tree.templates.get(nested.stack.template_id)
         return group_goal_of(nested, template) or nested.plugin.child_goal(nested.target, context)

@@ -10,7 +10,7 @@ from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.context import Compiled
 from ....resources.contract.children import ChildGoal, GroupMember, in_order
-from ....resources.contract.context import StepContext
+from ....resources.contract.context import GoalContext
 from ....resources.contract.views import ResourceView
 from ....resources.nested.base import NestedType
 from ....resources.nested.groups import Batch, GroupResource
@@ -62,7 +62,7 @@ def group_goal_of(nested: NestedResource, template: HeatTemplate | None) -> Chil
     return plugin.step_goal(nested.target, Batch(len(members), 0), members)
 
 
-def resizing_of(nested: NestedResource, template: HeatTemplate | None, context: StepContext) -> Resizing:
+def resizing_of(nested: NestedResource, template: HeatTemplate | None, context: GoalContext) -> Resizing:
     """Return what an update with the same template would change in a group; nothing in other resources."""
     plugin = nested.plugin
     if not isinstance(plugin, GroupResource):

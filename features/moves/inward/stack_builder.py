@@ -166,7 +166,7 @@ class StackBuilder:
         return row, child
 
     def _launch(self, target: ResourceView, place: ResourcePlace, around: _Around) -> JsonMap | None:
-        return launch_data(place.plugin, target, self._read_context(place, around).as_context())
+        return launch_data(place.plugin, target, self._read_context(place, around))
 
     def _read_context(
         self,
@@ -212,14 +212,14 @@ class StackBuilder:
             place.definition, plugin, target, around.compiled, place.rows, row.properties, stack
         )
         template = self._goals.heat_template(stack)
-        reading = self._read_context(place, around, template=template).as_context()
+        reading = self._read_context(place, around, template=template)
         compiled = self._goals.of_nested(nested, around.secrets, reading)
         child = self.build(stack, compiled, ParentOf(around.stack, row.id))
         child = replace(child, resizing=self._goals.resizing(nested, reading))
         context = self._read_context(place, around, child=child)
         state = context.children.state()
         assert state is not None, "the child is built"
-        values = dict(plugin.child_data(target, state, context.as_context()))
+        values = dict(plugin.child_data(target, state, context))
         if "cooldown_end" in values:
             values["cooldown_end"] = 0.0
         return values, child

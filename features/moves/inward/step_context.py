@@ -4,28 +4,31 @@ It offers no service of the cloud.  A type that needs one cannot be moved.
 """
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from ....conductor.steps.child_secrets import failing_outputs, open_inner_values, open_outputs
 from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.children import inputs_of_child
 from ....engine.context import Compiled, EngineContext
-from ....resources.contract.children import ChildInputs, ChildState, GroupMember, in_order
-from ....resources.contract.context import StepContext
+from ....resources.contract.children import ChildInputs, ChildReads, ChildState, GroupMember, in_order
+from ....resources.contract.cloud import RemoteCloud
+from ....resources.contract.context import GoalContext
 from ....resources.contract.errors import PermanentError
-from ....resources.contract.views import ReferencedResource, Sibling
+from ....resources.contract.views import DeletionView, ReferencedResource, Sibling
 from ....sealing.secrets import Secrets
-from ....shapes import JsonMap
+from ....shapes import Json, JsonMap
 from .built import BuiltStack
+
+T = typing.TypeVar("T")
 
 if typing.TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
     from keystoneauth1.session import Session
 
 
-class ReadChildren:
-    """The part of `Children` that reads, for the nested stack of one resource.
+class ReadChildren(ChildReads):
+    """The reads of the nested stack of one resource.
 
     :param parent: the goal of the stack around it.
     :param resource: name of the resource, and its type as declared.
@@ -51,10 +54,6 @@ class ReadChildren:
         self._template = template
 
     def file(self, name: str) -> str:
-        """Return a file of the stack around it.
-
-        :raises PermanentError: there is no such file.
-        """
         files = dict(self._parent.files)
         if (operator := self._context.registry.operator) is not None:
             files = dict(operator.with_templates(files))
@@ -67,14 +66,12 @@ class ReadChildren:
         return self._template
 
     def inputs(self) -> ChildInputs:
-        """Return the inputs that the nested stack gets."""
         parent = self._parent
         return inputs_of_child(
             self._context, parent.environment, parent.files, self._resource, self._secrets.open
         )
 
     def members(self) -> Sequence[GroupMember]:
-        """Return the members of a group, failed ones first, then the oldest."""
         members = [
             GroupMember(
                 row.name,
@@ -89,19 +86,16 @@ class ReadChildren:
         return in_order(members)
 
     def outputs(self) -> JsonMap:
-        """Return the outputs of the nested stack."""
         return (
             {} if self._child is None else open_outputs(self._child.stack.outputs, self._rows, self._secrets)
         )
 
     def output_errors(self) -> Mapping[str, str]:
-        """Return the errors of outputs that can never be computed."""
         if self._child is None:
             return {}
         return failing_outputs(self._child.stack.outputs, self._rows, self._secrets)
 
     def inner_values(self, requested: Sequence[Sequence[str | int]]) -> JsonMap:
-        """Return attributes of resources of the nested stack."""
         return open_inner_values(requested, self._rows, self._secrets)
 
     def state(self) -> ChildState | None:
@@ -116,8 +110,8 @@ class ReadChildren:
         return {} if self._child is None else self._child.present_rows()
 
 
-class ReadContext:
-    """The part of `StepContext` that reads, for one resource.
+class ReadContext(GoalContext):
+    """The calls by which a type makes the goal of the nested stack of one resource.
 
     :param now: seconds since the epoch.
     :param rows: the stack's resources that are built already, by name.
@@ -131,23 +125,35 @@ class ReadContext:
         self._secrets = secrets
         self._children = children
 
-    def now(self) -> float:
-        """Return the seconds since the epoch."""
-        return self._now
+    @property
+    def children(self) -> ReadChildren:
+        return self._children
 
     def referenced(self, physical_id: str) -> ReferencedResource | None:
-        """Return another resource of the stack; None: there is none with this physical id."""
         for row in self._rows.values():
             if row.physical_id == physical_id:
                 return ReferencedResource(row.plugin, self._secrets.open_value(row.data) or {}, row.name)
         return None
 
     def sibling(self, name: str) -> Sibling:
-        """Refuse.
+        """Refuse: a resource of another name may not be built yet.
 
         :raises PermanentError: always.
         """
         raise PermanentError(f"an import does not read the resource {name}")
+
+    def replacement(self) -> None:
+        """Return none: an import reads no resource that another one replaces."""
+
+    def deletions(self) -> Sequence[DeletionView]:
+        """Return none: a stack that is being deleted is not moved."""
+        return ()
+
+    def now(self) -> float:
+        return self._now
+
+    def checkpoint(self) -> None:
+        """Do nothing: an import is not cancelled."""
 
     def session(self) -> "Session":
         """Refuse.
@@ -163,11 +169,17 @@ class ReadContext:
         """
         raise PermanentError("an import asks no service of the cloud")
 
-    @property
-    def children(self) -> ReadChildren:
-        """Return the nested stack of the resource."""
-        return self._children
+    def remote_adapter(
+        self, cloud: RemoteCloud, service: str, version: str, credential: Callable[[], Json]
+    ) -> "Adapter":
+        """Refuse.
 
-    def as_context(self) -> StepContext:
-        """Return it as resource types take it, which call nothing else in an import."""
-        return typing.cast(StepContext, self)
+        :raises PermanentError: always.
+        """
+        raise PermanentError("an import asks no service of the cloud")
+
+    def shared(
+        self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
+    ) -> T:
+        """Return what `make` makes: nothing is shared with other stacks."""
+        return make()

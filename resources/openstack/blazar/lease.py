@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, AllowedValues, Range
-from ...contract import Attribute, Property, ResourceView, StepContext
+from ...contract import Attribute, CloudCalls, Property, ResourceView, StepContext
 from ..statuses import StatusMeaning
 from .base import BlazarType
 
@@ -104,7 +104,7 @@ class Lease(BlazarType):
             body["before_end_date"] = properties["before_end_date"]
         return body
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields; moments in the form of templates."""
         live = super().reported_properties(target, remote, context)
         moments = {name: str(live[name])[:16].replace("T", " ") for name in MOMENTS if name in live}

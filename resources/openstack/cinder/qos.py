@@ -6,6 +6,7 @@ from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract import (
     Attribute,
+    CloudCalls,
     Done,
     Poll,
     Property,
@@ -77,7 +78,7 @@ class QoSSpecs(ComparedType):
         """End all associations, which would keep the specs from being deleted."""
         self.service_for(context).act_by_get(f"{self.path_of(target)}/disassociate_all")
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         return {"specs": remote.get("specs") or {}}
 
 

@@ -4,6 +4,7 @@ import json
 
 from ....shapes import Json, JsonMap
 from ...contract import (
+    CloudCalls,
     Done,
     PermanentError,
     Poll,
@@ -232,7 +233,7 @@ class Volume(VolumeBackups, DeclaredType):
 
     # -- attributes --------------------------------------------------------------------------------
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields; the metadata without the entries of others."""
         live = dict(super().reported_properties(target, remote, context))
         if "metadata" not in live:  # As of any property: what the service does not report is not compared.

@@ -4,7 +4,15 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
-from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext, SupportStatus
+from ...contract import (
+    Attribute,
+    CloudCalls,
+    Property,
+    PropertyError,
+    ResourceView,
+    StepContext,
+    SupportStatus,
+)
 from ..declared import DeclaredType
 from ..names import quoted
 from ..parts import PartType
@@ -149,7 +157,7 @@ class RecordSet(PartType, NameType):
             body["name"] = f"{body['name']}.{zone['name']}"
         return body
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the properties: the template's where only the records' order or the zone's name differs."""
         live = dict(super().reported_properties(target, remote, context))
         if live.get("name") == f"{target.properties['name']}.{remote.get('zone_name')}":

@@ -7,6 +7,7 @@ from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, AllowedValues, Range
 from ...contract import (
     Attribute,
+    CloudCalls,
     Done,
     PermanentError,
     Poll,
@@ -202,7 +203,7 @@ class WebImage(DeclaredType):
             service.post(f"{self.path_of(target)}/actions/{action}", None)
         return self._done(target, context)
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields; tags have no order."""
         live = dict(super().reported_properties(target, remote, context))
         tags = target.properties["tags"]

@@ -2,7 +2,7 @@
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues
-from ...contract import Attribute, Property, ResourceView, StepContext
+from ...contract import Attribute, CloudCalls, Property, ResourceView
 from ..service import RemoteMap
 from .base import DescribedManilaType
 
@@ -36,7 +36,7 @@ class SecurityService(DescribedManilaType):
         "show": Attribute("All fields, as the service's API returns them, without the password.", "map")
     }
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields but the password."""
         live = super().reported_properties(target, remote, context)
         return {name: value for name, value in live.items() if name != PASSWORD}

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom
-from ...contract import Attribute, Done, Poll, Property, ResourceView, Step, StepContext
+from ...contract import Attribute, CloudCalls, Done, Poll, Property, ResourceView, Step, StepContext
 from ..bodies import NamedRemote, texts
 from ..declared import REMOTE
 from ..marks import MARK_NAME, MetadataMark
@@ -175,7 +175,7 @@ class ManilaShare(ManilaType):
         live = super().live_properties(target, context)
         return {**live, RULES: rules.reported(target.properties[RULES] or ())}
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields; the metadata without the mark."""
         live = dict(super().reported_properties(target, remote, context))
         if "metadata" in live:

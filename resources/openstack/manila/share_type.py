@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from ....shapes import Json, JsonMap
-from ...contract import Attribute, Property, ResourceView, StepContext, SupportStatus
+from ...contract import Attribute, CloudCalls, Property, ResourceView, StepContext, SupportStatus
 from ..bodies import texts
 from ..marks import FieldMark
 from ..names import quoted
@@ -82,7 +82,7 @@ class ShareType(ManilaType):
         if specs:
             service.post(path, {EXTRA_SPECS: specs})
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields; the extra specs without those that other properties set."""
         properties = target.properties
         specs = object_of(remote, EXTRA_SPECS)

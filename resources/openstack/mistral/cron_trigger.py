@@ -4,6 +4,7 @@ from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract import (
     Attribute,
+    CloudCalls,
     Done,
     Property,
     PropertyError,
@@ -112,7 +113,7 @@ class CronTrigger(ComparedType):
                 return target.data
             raise
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return nothing: no property can change, and the counts do all the time."""
         return {}
 

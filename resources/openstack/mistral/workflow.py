@@ -3,7 +3,16 @@
 import dataclasses
 
 from ....shapes import Json, JsonMap
-from ...contract import PropertyError, ResourceView, Signal, SignalError, Step, StepContext, SupportStatus
+from ...contract import (
+    CloudCalls,
+    PropertyError,
+    ResourceView,
+    Signal,
+    SignalError,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ...imported import EXECUTIONS_BEFORE
 from ..declared import REMOTE, DeclaredType
 from ..marks import TagMark, chosen_id, mark_of
@@ -138,7 +147,7 @@ class Workflow(DeclaredType):
             "show": {**remote, "tags": tags},
         }
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the properties that the definition shows."""
         definition = str(remote.get("definition") or "")
         return properties_in(definition, str(remote["name"]), target.properties, self._mark(target))

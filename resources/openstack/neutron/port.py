@@ -8,6 +8,7 @@ from ....template.constraints import AllowedValues, Custom
 from ...contract import (
     WITHOUT_EFFECT,
     Attribute,
+    CloudCalls,
     ImpliedDependency,
     PermanentError,
     Property,
@@ -144,7 +145,7 @@ class Port(NeutronType):
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         return {**super().create_body(target, context), **self._lists(target, None, context)}
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields; the user of the port is the template's only where the template names one."""
         values = super().reported_properties(target, remote, context)
         users = ("device_id", "device_owner")

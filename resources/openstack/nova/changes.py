@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from ....shapes import Json, JsonMap
-from ...contract import PermanentError, ResourceView, StepContext
+from ...contract import CloudCalls, PermanentError, ResourceView, StepContext
 from ..bodies import without_nulls
 from ..names import KINDS, NameNotFound, quoted, resolve
 from ..service import object_of
@@ -243,7 +243,7 @@ _HANDLERS: Mapping[str, Callable[[ServerChange, Stage], Stage | None]] = {
 """By the stage's name; each returns the rest of its stage, None when it is complete."""
 
 
-def reported_properties(target: ResourceView, server: JsonMap, context: StepContext) -> dict[str, Json]:
+def reported_properties(target: ResourceView, server: JsonMap, context: CloudCalls) -> dict[str, Json]:
     """Return the properties that a server shows; one that is as it was given has the given value.
 
     :param server: the server as the service has it.
@@ -274,14 +274,14 @@ def live_networks(target: ResourceView, context: StepContext) -> dict[str, Json]
     return {"networks": _live_networks(networks, nics_of(networks, context, strict=False), interfaces)}
 
 
-def _live_flavor(declared: str, context: StepContext, server: JsonMap) -> str:
+def _live_flavor(declared: str, context: CloudCalls, server: JsonMap) -> str:
     flavor = object_of(server, "flavor")
     named = str(flavor.get("original_name") or flavor.get("id"))
     same = _resolved("nova.flavor", declared, context)
     return declared if same is not None and same == _resolved("nova.flavor", named, context) else named
 
 
-def _resolved(kind: str, value: str, context: StepContext) -> str | None:
+def _resolved(kind: str, value: str, context: CloudCalls) -> str | None:
     try:
         return resolve(context, kind, value)
     except NameNotFound:

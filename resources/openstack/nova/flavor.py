@@ -4,7 +4,15 @@ from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext, SupportStatus
+from ...contract import (
+    Attribute,
+    CloudCalls,
+    Property,
+    PropertyError,
+    ResourceView,
+    StepContext,
+    SupportStatus,
+)
 from ..bodies import texts
 from ..declared import REMOTE, DeclaredType
 from ..marks import chosen_id, mark_of
@@ -117,7 +125,7 @@ class Flavor(DeclaredType):
         extra_specs = self.service_for(context).get(f"{self.path_of(target)}/os-extra_specs")
         return {"extra_specs": extra_specs["extra_specs"]}
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the extra specs, as far as the list has them: nothing else of a flavor changes."""
         return {"extra_specs": remote["extra_specs"]} if "extra_specs" in remote else {}
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract import Attribute, Property, ResourceView, StepContext, SupportStatus
+from ...contract import Attribute, CloudCalls, Property, ResourceView, StepContext, SupportStatus
 from ..bodies import texts
 from ..compared import ComparedType
 from ..service import Conflict, RemoteNotFound, object_of, texts_of
@@ -63,7 +63,7 @@ class HostAggregate(ComparedType):
         """Remove the hosts, which would keep the aggregate from being deleted."""
         self._set_hosts(target, (), context)
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         return {
             "name": remote["name"],
             ZONE: remote[ZONE],

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ...contract import (
+    CloudCalls,
     Done,
     PermanentError,
     Property,
@@ -11,6 +12,7 @@ from ...contract import (
     ReplaceNeeded,
     ResourceType,
     ResourceView,
+    StackReads,
     Step,
     StepContext,
     check_named,
@@ -66,12 +68,14 @@ class LaunchConfiguration(ResourceType):
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Store the definition of a server."""
-        return Done(physical_id=target.physical_id or target.physical_name, data=_definition(target, context))
+        return Done(
+            physical_id=target.physical_id or target.physical_name, data=server_definition(target, context)
+        )
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Store the definition of a server, under the name that it had."""
         check_named(target)
-        return Done(data=_definition(target, context))
+        return Done(data=server_definition(target, context))
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Replace it where the metadata have changed, which the servers get.
@@ -83,7 +87,7 @@ class LaunchConfiguration(ResourceType):
         return Done()
 
 
-def launch_of(reference: str, context: StepContext) -> JsonMap:
+def launch_of(reference: str, context: StackReads) -> JsonMap:
     """Return the definition of a server that a launch configuration of the same stack has.
 
     :param reference: the value of get_resource for the launch configuration.
@@ -97,7 +101,7 @@ def launch_of(reference: str, context: StepContext) -> JsonMap:
     return launch
 
 
-def properties_of_server(name: str, context: StepContext) -> dict[str, Json]:
+def properties_of_server(name: str, context: CloudCalls) -> dict[str, Json]:
     """Return the properties that launch a server like an existing one.
 
     :param name: name or id of the server.
@@ -124,7 +128,11 @@ def instance(properties: JsonMap, metadata: JsonMap) -> dict[str, Json]:
     return {**body, "metadata": metadata} if metadata else body
 
 
-def _definition(target: ResourceView, context: StepContext) -> dict[str, Json]:
+def server_definition(target: ResourceView, context: CloudCalls) -> dict[str, Json]:
+    """Return the definition of a server that a launch configuration keeps in its data.
+
+    :raises PermanentError: it is to be like a server that is not there, or has no image.
+    """
     properties = _without_nulls(target.properties)
     like = properties.pop("InstanceId", None)
     server_properties = properties_of_server(like, context) if like else {}

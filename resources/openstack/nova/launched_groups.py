@@ -12,6 +12,7 @@ from ....template.residual import ARGS, FN, is_deferred, is_node
 from ...contract import (
     Attribute,
     ChildGoal,
+    GoalContext,
     Property,
     PropertyError,
     ResourceView,
@@ -104,7 +105,7 @@ class LaunchedGroup(SizedGroup):
         if not is_node(definition.properties):
             _check_configuration(definition.properties.get(CONFIGURATION), others)
 
-    def launch(self, target: ResourceView, context: StepContext) -> JsonMap:
+    def launch(self, target: ResourceView, context: GoalContext) -> JsonMap:
         """Return the definition of a server."""
         return launch_of(target.properties[CONFIGURATION], context)
 
@@ -240,7 +241,7 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
         bounds = Bounds(properties["MinSize"], properties["MaxSize"])
         return SizeRules(properties["DesiredCapacity"], bounds, properties["Cooldown"] or 0)
 
-    def launch(self, target: ResourceView, context: StepContext) -> JsonMap:
+    def launch(self, target: ResourceView, context: GoalContext) -> JsonMap:
         """Return the definition of a server, on the group's subnet."""
         like = target.properties["InstanceId"]
         subnets = target.properties["VPCZoneIdentifier"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.language import ResourceDefinition
-from ...contract import Done, PermanentError, Poll, ResourceView, Step, StepContext
+from ...contract import CloudCalls, Done, PermanentError, Poll, ResourceView, Step, StepContext
 from ...guests import COLLECT_CONFIG
 from ..declared import REMOTE, DeclaredType
 from ..marks import Mark, TagMark, mark_of
@@ -183,7 +183,7 @@ class Server(DeclaredType):
         properties = self.reported_properties(target, self.remote(target, context), context)
         return {**properties, **live_networks(target, context)}
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the properties but for the networks, which need a request for each server."""
         return reported_properties(target, remote, context)
 

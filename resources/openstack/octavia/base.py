@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
 
 from ....shapes import Json, JsonMap
-from ...contract import PermanentError, Poll, ResourceView, RetryableError, Step, StepContext
+from ...contract import CloudCalls, PermanentError, Poll, ResourceView, RetryableError, Step, StepContext
 from ..declared import DeclaredType
 from ..marks import TagMark
 from ..polling import STEADY_PAUSE, pause
@@ -110,7 +110,7 @@ class BalancerPart(OctaviaType):
     status = PROVISIONED
     slow_delete = True
 
-    def service_for(self, context: StepContext) -> Service:
+    def service_for(self, context: CloudCalls) -> Service:
         """Return the calls of the service, with an error of its own for a balancer that is worked on."""
         return BalancerService(context.adapter(self.service, INTERFACES[self.service].version))
 

@@ -8,11 +8,12 @@ from ....template.constraints import AllowedValues
 from ...contract import (
     Attribute,
     ChildGoal,
+    CloudCalls,
+    GoalContext,
     PermanentError,
     Property,
     PropertyError,
     ResourceView,
-    StepContext,
 )
 from ...nested.base import NestedType
 from ..service import service_of
@@ -99,7 +100,7 @@ class ElasticLoadBalancer(NestedType):
             text = f"{check['Target']:.100} is no target such as HTTP:80/path or TCP:22"
             raise PropertyError(text, ("HealthCheck", "Target"))
 
-    def child_goal(self, target: ResourceView, context: StepContext) -> ChildGoal:
+    def child_goal(self, target: ResourceView, context: GoalContext) -> ChildGoal:
         """Return the goal of the nested stack, for the addresses that the servers have now."""
         members = [_member(context, str(server)) for server in target.properties["Instances"] or ()]
         stored = (target.data.get("outputs") or {}).get(SUBNET)
@@ -116,7 +117,7 @@ class ElasticLoadBalancer(NestedType):
         return {"DNSName": address, **dict.fromkeys(EMPTY_ATTRIBUTES, "")}
 
 
-def _member(context: StepContext, server: str) -> Mapping[str, str]:
+def _member(context: CloudCalls, server: str) -> Mapping[str, str]:
     """Return address and subnet of a server's first port.
 
     :raises PermanentError: the server has none.
@@ -128,7 +129,7 @@ def _member(context: StepContext, server: str) -> Mapping[str, str]:
     raise PermanentError(f"No network interface found for server {server}", kind="InterfaceNotFound")
 
 
-def _only_subnet(context: StepContext) -> str:
+def _only_subnet(context: CloudCalls) -> str:
     """Return the first subnet of the only network of the project.
 
     :raises PermanentError: there is not just one network, or it has no subnet.

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Range
-from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext
+from ...contract import Attribute, CloudCalls, Property, PropertyError, ResourceView, StepContext
 from ..bodies import NamedRemote, without_nulls
 from ..marks import PREFIX, mark_of
 from ..parts import PartType
@@ -112,7 +112,7 @@ class Pool(BalancerPart):
     ) -> dict[str, Json]:
         return _with_persistence(super().update_body(target, changed, context))
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields; the service has further parts of the persistence."""
         values = super().reported_properties(target, remote, context)
         persistence = values.get("session_persistence")
@@ -178,7 +178,7 @@ class PoolMember(PartType, BalancerPart):
             body["tags"] = [*(body["tags"] or ()), *mark]
         return body
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields; the mark is none of the tags."""
         values = super().reported_properties(target, remote, context)
         if "tags" not in values:

@@ -6,6 +6,7 @@ from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedPattern, Length, Range
 from ...contract import (
     Attribute,
+    CloudCalls,
     Poll,
     Property,
     PropertyError,
@@ -196,7 +197,7 @@ class DatabaseInstance(DatabaseType):
             self._change_users(service, target)
         return step
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the name, where the template has one, and the size."""
         volume = remote.get("volume") or {}
         size = {"size": volume["size"]} if "size" in volume else {}

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ...contract import (
+    CloudCalls,
     Done,
     PermanentError,
     Poll,
@@ -162,7 +163,7 @@ class Container(DeclaredType):
         container = self.get(self.service_for(context), self.id_of(target))
         return {**target.data, REMOTE: _addressed(container, context)}
 
-    def reported_properties(self, target: ResourceView, remote: JsonMap, context: StepContext) -> JsonMap:
+    def reported_properties(self, target: ResourceView, remote: JsonMap, context: CloudCalls) -> JsonMap:
         """Return the fields that an update can change; the service shows others in other forms."""
         live = super().reported_properties(target, remote, context)
         return {name: value for name, value in live.items() if name in IN_PLACE}
