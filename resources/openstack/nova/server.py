@@ -30,8 +30,8 @@ from .compute import (
 from .interfaces import ServerPorts, address_attributes
 from .replaced_volumes import ReplacedVolumes
 from .replacing import AGAIN, Replacement
-from .server_rules import SERVER_RULES
-from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES, check_metadata, check_server
+from .server_rules import SERVER_RULES, check_metadata, check_server
+from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES
 from .user_data import COLLECTORS
 from .waiting import ServerLists
 

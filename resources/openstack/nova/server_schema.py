@@ -1,13 +1,10 @@
-"""The properties and attributes of OS::Nova::Server, and the rules over several properties."""
+"""The properties and attributes of OS::Nova::Server."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
-from ....template.language import ResourceDefinition
-from ....template.residual import is_node
-from ...contract import WITHOUT_EFFECT, Attribute, ImpliedDependency, Property, PropertyError, SupportStatus
-from ...guests import COLLECT_CONFIG, TRANSPORT, check_transport
+from ...contract import WITHOUT_EFFECT, Attribute, ImpliedDependency, Property, SupportStatus
+from ...guests import COLLECT_CONFIG, TRANSPORT
 from ..neutron.schema import EXTRA_PROPERTIES
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
@@ -107,9 +104,6 @@ _NETWORK = {
     "floating_ip": Property("string", "Id of the floating IP to associate with the port."),
     "tag": Property("string", "Device tag, shown to the server in its metadata."),
 }
-SOURCES = ("volume_id", "snapshot_id", "image", "swap_size")
-"""Properties that say what a disk is made of, but for an ephemeral one."""
-NETWORK_FORMS = ("network", "port", "subnet", "allocate_network")
 PROPERTIES: Mapping[str, Property] = {
     "name": Property(
         "string",
@@ -257,92 +251,3 @@ ATTRIBUTES: Mapping[str, Attribute] = {
 }
 IMPLIED = (ImpliedDependency("networks.*.network|uuid", "OS::Neutron::Subnet", "network|network_id"),)
 """A server gets its addresses from any subnet of its networks."""
-
-
-def check_server(properties: JsonMap) -> None:
-    """Check the rules.
-
-    :param properties: the properties; those whose values are unknown are absent.
-    :raises PropertyError: a rule is broken; the reason names the property and the rule.
-    """
-    check_devices(properties)
-    if properties.get("user_data_format") == "SOFTWARE_CONFIG":
-        check_transport(properties)
-    networks = properties.get("networks") or ()
-    for index, network in enumerate(networks):
-        _check_network(network, ("networks", index))
-    if len(networks) > 1 and any(network["allocate_network"] for network in networks):
-        raise PropertyError("allocate_network must be in the only entry", ("networks",))
-    if properties.get("security_groups") and any(network["port"] for network in networks):
-        text = "security_groups cannot be given with a port in networks; give them to the port"
-        raise PropertyError(text, ("security_groups",))
-
-
-def check_metadata(definition: ResourceDefinition) -> None:
-    """Check that the metadata of a server with an agent for deployments leave room for them.
-
-    :raises PropertyError: the metadata have the key deployments; the reason is Heat's.
-    """
-    has_deployments = isinstance(definition.metadata, Mapping) and "deployments" in definition.metadata
-    properties = {} if is_node(definition.properties) else definition.properties
-    if has_deployments and properties.get("user_data_format") == "SOFTWARE_CONFIG":
-        text = "deployments key not allowed in resource metadata with user_data_format of SOFTWARE_CONFIG"
-        raise PropertyError(text, ("user_data_format",))
-
-
-def _check_network(network: JsonMap, path: Sequence[str | int]) -> None:
-    where = tuple(path)
-    if all(network[name] is None for name in NETWORK_FORMS):
-        raise PropertyError(f"one of {', '.join(NETWORK_FORMS)} is needed", where)
-    if network["allocate_network"] and len([name for name in network if network[name] is not None]) > 1:
-        raise PropertyError("allocate_network cannot be given with anything else", where)
-    if network["fixed_ip"] and network["port"] is not None:
-        raise PropertyError("fixed_ip and port cannot both be given; the port has its addresses", where)
-    forms = ("port", "subnet", "port_extra_properties")
-    if network["floating_ip"] is not None and all(not network[name] for name in forms):
-        text = "floating_ip needs a port or a subnet: the port that Nova makes for a network is not known"
-        raise PropertyError(text, where)
-
-
-def check_devices(properties: JsonMap) -> None:
-    """Check that each disk has one source, and the server one disk to boot from.
-
-    :param properties: the properties; those whose values are unknown are absent.
-    :raises PropertyError: a rule is broken; the reason names the property and the rule.
-    """
-    if any(name not in properties for name in ("image", "block_device_mapping", "block_device_mapping_v2")):
-        return
-    image = properties["image"]
-    older = properties["block_device_mapping"] or []
-    newer = properties["block_device_mapping_v2"] or []
-    if older and newer:
-        raise PropertyError("block_device_mapping and block_device_mapping_v2 cannot both be given")
-    for index, mapping in enumerate(older):
-        if (mapping["volume_id"] is None) == (mapping["snapshot_id"] is None):
-            text = "exactly one of volume_id and snapshot_id is needed"
-            raise PropertyError(text, ("block_device_mapping", index))
-    for index, mapping in enumerate(newer):
-        _check_source(mapping, index)
-    bootable = [mapping for mapping in newer if _is_bootable(mapping)]
-    if len(bootable) + (image is not None) > 1 and newer:
-        text = "more than one of image and the disks has boot_index 0, which is the default"
-        raise PropertyError(text, ("block_device_mapping_v2",))
-    if image is None and not bootable and not any(item["device_name"] == "vda" for item in older):
-        raise PropertyError("neither an image nor a disk to boot from is given")
-
-
-def _check_source(mapping: JsonMap, index: int) -> None:
-    sources = [name for name in SOURCES if mapping[name] is not None]
-    if mapping["ephemeral_size"] or mapping["ephemeral_format"]:
-        sources.append("ephemeral_size")
-    if len(sources) != 1:
-        source_names = ", ".join(sources) or "none"
-        names = "volume_id, snapshot_id, image, swap_size, and ephemeral_size or ephemeral_format"
-        raise PropertyError(
-            f"exactly one of {names} is needed; given: {source_names}", ("block_device_mapping_v2", index)
-        )
-
-
-def _is_bootable(mapping: JsonMap) -> bool:
-    has_data = any(mapping[name] is not None for name in ("volume_id", "snapshot_id", "image"))
-    return has_data and mapping["boot_index"] in (None, 0)
