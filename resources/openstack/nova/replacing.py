@@ -1,31 +1,64 @@
-"""Ports and addresses of a server that is being replaced: they go to the replacement."""
+"""The ports, addresses and volumes of a server that its replacement needs: the two cannot both have them.
 
+The compute service detaches any volume but the one that a server boots from.  So a server that boots from a
+volume that its replacement names is deleted before the replacement is made; the volume stays.
+"""
+
+import contextlib
+import functools
 from collections.abc import Sequence
 
 from ....shapes import JsonMap
-from ...contract import Poll, ReplacementView, ResourceView, StepContext
+from ...contract import PermanentError, Poll, ReplacementView, ReplaceNeeded, ResourceView, StepContext
+from ..cinder.attachments import detach, ensure_attached
 from ..marks import TagMark, mark_of, marked
+from ..names import NameNotFound, resolve
 from ..service import RemoteNotFound
 from .compute import DELETING, SERVER_STATUS, TASK_STATE, ServerCalls
 from .interfaces import MAC, Nic, ServerInterface, ServerPorts, nics_of, pair
 
 AGAIN = Poll(progress={}, after=0.5)
-"""An interface is being detached: the step is called again."""
+"""An interface or a volume is being detached, or a server deleted: the step is called again."""
+ATTACHED = "os-extended-volumes:volumes_attached"
+FIRST = (None, 0)
+"""Values of boot_index of the disk that a server boots from."""
 
 
 class Replacement:
-    """The release of interfaces of a server, and their return."""
+    """The release of what the replacement of a server needs, and its return."""
 
     def __init__(self, target: ResourceView, context: StepContext) -> None:
         self._target = target
         self._context = context
-        self._ports = ServerPorts.of(target, context)
         self._calls = ServerCalls.of(target, context)
-        self._groups: Sequence[str] = target.properties["security_groups"] or ()
-        entries = (target.previous or target.properties)["networks"]
-        self._nics = nics_of(entries, context, strict=False)
 
     def prepare(self) -> Poll | None:
+        """Release volumes, ports and addresses; None: the replacement can be made.
+
+        :raises PermanentError: a volume would be deleted with the server.
+        """
+        # A server that boots from a volume is deleted, and its ports are free then.
+        return self._release_volumes() or self._release_interfaces()
+
+    def restore(self) -> Poll | None:
+        """Take volumes, ports and addresses again, also where the replacement has them now.
+
+        :raises ReplaceNeeded: the server booted from one of the volumes, and is deleted.
+        """
+        return self._restore_volumes() or self._restore_interfaces()
+
+    # -- ports and addresses -----------------------------------------------------------------------
+
+    @functools.cached_property
+    def _ports(self) -> ServerPorts:
+        return ServerPorts.of(self._target, self._context)
+
+    @functools.cached_property
+    def _nics(self) -> Sequence[Nic]:
+        entries = (self._target.previous or self._target.properties)["networks"]
+        return nics_of(entries, self._context, strict=False)
+
+    def _release_interfaces(self) -> Poll | None:
         """Detach the interfaces whose port or address the replacement needs; delete ports made for them."""
         if self._delete_failed(self._calls, self._nics):
             return AGAIN
@@ -34,18 +67,19 @@ class Replacement:
         self._ports.delete_marked(attached_to=self._calls.id)
         return None
 
-    def restore(self) -> Poll | None:
-        """Attach the missing interfaces, also where the replacement has it now."""
+    def _restore_interfaces(self) -> Poll | None:
+        """Attach the missing interfaces."""
         held = pair(self._nics, self._ports.interfaces(self._calls.id))
         missing = [place for place, nic in enumerate(self._nics) if place not in held and _is_exclusive(nic)]
-        server = self._state(self._calls)
+        server = _state(self._calls)
         if not missing or server is None or SERVER_STATUS.of(server) in SERVER_STATUS.bad:
             return None
         replacement = self._context.replacement()
         if replacement is not None and self._take_from(replacement, [self._nics[place] for place in missing]):
             return AGAIN
+        groups: Sequence[str] = self._target.properties["security_groups"] or ()
         nics = self._ports.with_ports(
-            [self._nics[place] for place in missing], self._groups, all_need_one=True, places=missing
+            [self._nics[place] for place in missing], groups, all_need_one=True, places=missing
         )
         for nic in nics:
             self._calls.attach(str(nic.port), nic.tag)
@@ -53,14 +87,11 @@ class Replacement:
 
     def _take_from(self, replacement: ReplacementView, missing: Sequence[Nic]) -> bool:
         """Take the missing interfaces from the replacement; return whether that is in progress."""
-        mark = mark_of(replacement.key)
-        ports = ServerPorts(self._target, self._context, mark)
-        ids = marked(TagMark(), mark, self._calls.service, "/servers/detail", "servers")
-        for server in {*ids, *([replacement.physical_id] if replacement.physical_id else [])}:
-            calls = ServerCalls(self._calls.service, server)
+        ports = ServerPorts(self._target, self._context, mark_of(replacement.key))
+        for calls in self._servers_of(replacement):
             if self._delete_failed(calls, missing):
                 return True
-            clashing = [item for item in ports.interfaces(server) if _clashes(item, missing)]
+            clashing = [item for item in ports.interfaces(calls.id) if _clashes(item, missing)]
             if self._release(calls, clashing):
                 return True
         for port in ports.marked_ports():
@@ -76,13 +107,12 @@ class Replacement:
 
         :returns: whether the deletion is in progress.
         """
-        server = self._state(calls)
+        server = _state(calls)
         if server is None or SERVER_STATUS.of(server) not in SERVER_STATUS.bad:
             return False
         if not any(nic.port for nic in nics):
             return False
-        if server.get(TASK_STATE) not in DELETING:
-            calls.delete()
+        _delete(calls, server)
         return True
 
     def _exclusive(self) -> list[ServerInterface]:
@@ -92,7 +122,7 @@ class Replacement:
 
     def _release(self, calls: ServerCalls, interfaces: Sequence[ServerInterface]) -> bool:
         """Detach interfaces from a server; return whether that is in progress."""
-        server = self._state(calls)
+        server = _state(calls)
         if server is None or not interfaces:
             return False
         is_left = SERVER_STATUS.of(server) in (*SERVER_STATUS.bad, *SERVER_STATUS.deleted)
@@ -104,11 +134,82 @@ class Replacement:
                 calls.detach(interface.port)
         return True
 
-    def _state(self, calls: ServerCalls) -> JsonMap | None:
-        try:
-            return calls.get()
-        except RemoteNotFound:
+    # -- volumes -----------------------------------------------------------------------------------
+
+    def _release_volumes(self) -> Poll | None:
+        """Detach the volumes that the replacement names, too; delete a server that boots from one."""
+        needed = self._named(self._target.properties)
+        server = _undeleted(self._calls) if needed else None
+        volumes = _volumes(server) & needed.keys()
+        if server is None or not volumes:
             return None
+        entries = self._named(self._target.previous or self._target.properties)
+        booted = [volume for volume in sorted(volumes) if volume in entries and _is_first(entries[volume])]
+        if not booted and SERVER_STATUS.of(server) not in SERVER_STATUS.bad:
+            for volume in sorted(volumes):
+                detach(self._context, self._calls.id, volume)
+            return AGAIN
+        for volume in volumes & entries.keys():
+            if entries[volume].get("delete_on_termination"):
+                text = f"The volume {volume} would be deleted with the server that is to be replaced"
+                raise PermanentError(f"{text}: set its delete_on_termination to false first", kind="Error")
+        _delete(self._calls, server)
+        return AGAIN
+
+    def _restore_volumes(self) -> Poll | None:
+        """Attach the volumes again."""
+        volumes = self._named(self._target.properties).keys()
+        if not volumes:
+            return None
+        replacement = self._context.replacement()
+        for calls in () if replacement is None else self._servers_of(replacement):
+            other = _undeleted(calls)
+            if other is not None and _volumes(other) & volumes:
+                _delete(calls, other)
+                return AGAIN
+        server = _undeleted(self._calls)
+        if server is None:
+            raise ReplaceNeeded
+        for volume in sorted(volumes - _volumes(server)):
+            ensure_attached(self._context, self._calls.id, volume, None)
+        return None
+
+    def _named(self, properties: JsonMap) -> dict[str, JsonMap]:
+        """Return the entries with volumes that a server has by name or id, by these ids."""
+        entries: dict[str, JsonMap] = {}
+        for name in ("block_device_mapping", "block_device_mapping_v2"):
+            for entry in properties.get(name) or ():
+                if entry.get("volume_id"):
+                    with contextlib.suppress(NameNotFound):  # It is gone.
+                        entries[resolve(self._context, "cinder.volume", entry["volume_id"])] = entry
+        return entries
+
+    def _servers_of(self, replacement: ReplacementView) -> Sequence[ServerCalls]:
+        """Return the servers of the replacement: that of its row, and others that a lost step has made."""
+        service = self._calls.service
+        ids = {*marked(TagMark(), mark_of(replacement.key), service, "/servers/detail", "servers")}
+        ids |= {replacement.physical_id} if replacement.physical_id else set()
+        return [ServerCalls(service, server) for server in sorted(ids)]
+
+
+def _state(calls: ServerCalls) -> JsonMap | None:
+    """Return a server; None: it is gone."""
+    try:
+        return calls.get()
+    except RemoteNotFound:
+        return None
+
+
+def _undeleted(calls: ServerCalls) -> JsonMap | None:
+    """Return a server, unless it is gone, or kept for a while after its deletion."""
+    server = _state(calls)
+    return None if server is None or SERVER_STATUS.of(server) in SERVER_STATUS.deleted else server
+
+
+def _delete(calls: ServerCalls, server: JsonMap) -> None:
+    """Begin to delete a server, unless that has begun."""
+    if server.get(TASK_STATE) not in DELETING:
+        calls.delete()
 
 
 def _is_known(interface: ServerInterface, server: JsonMap) -> bool:
@@ -132,3 +233,12 @@ def _clashes(interface: ServerInterface, nics: Sequence[Nic]) -> bool:
         or interface.mac == (nic.extras or {}).get("mac_address")
         for nic in nics
     )
+
+
+def _is_first(entry: JsonMap) -> bool:
+    """Return whether a server boots from the disk; entries of the older form have no index."""
+    return entry["boot_index"] in FIRST if "boot_index" in entry else entry.get("device_name") == "vda"
+
+
+def _volumes(server: JsonMap | None) -> set[str]:
+    return {str(item["id"]) for item in (server or {}).get(ATTACHED) or ()}

@@ -28,7 +28,6 @@ from .compute import (
     without_mark,
 )
 from .interfaces import ServerPorts, address_attributes
-from .replaced_volumes import ReplacedVolumes
 from .replacing import AGAIN, Replacement
 from .server_rules import SERVER_RULES, check_metadata, check_server
 from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES
@@ -167,7 +166,7 @@ class Server(DeclaredType):
             return AGAIN
         if target.physical_id is None:
             return None
-        return ReplacedVolumes(target, context).prepare() or Replacement(target, context).prepare()
+        return Replacement(target, context).prepare()
 
     def restore_after_replace(self, target: ResourceView, context: StepContext) -> Poll | None:
         """Take the ports, addresses and volumes again.
@@ -176,7 +175,7 @@ class Server(DeclaredType):
         """
         if target.physical_id is None:
             return None
-        return ReplacedVolumes(target, context).restore() or Replacement(target, context).restore()
+        return Replacement(target, context).restore()
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
         """Return the properties as the services report them."""
