@@ -158,6 +158,8 @@ interface Resource {
   requires: string[];
   parent: string | null;
   hasChild: boolean;
+  /** of a group, which is no resource of the stack */
+  members?: Resource[];
 }
 
 /** The graph of a stack as the views take it. */

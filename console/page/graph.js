@@ -4,6 +4,7 @@ import { button, h, s, spelled } from "./dom.js";
 import { Camera } from "./graph_camera.js";
 import { GraphInput } from "./graph_input.js";
 import { FAR, Painter, itemsIn, widthOf } from "./graph_paint.js";
+import { Minimap } from "./minimap.js";
 import { itemAt, itemTowards, sceneOf, shapeOf } from "./scene.js";
 import { keyOf, words } from "./states.js";
 import { boxOf, isWithin } from "./viewport.js";
@@ -39,7 +40,8 @@ export class GraphView {
     }, this._painter.element);
     this._spoken = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     this._foldAll = button("Unfold all", () => this._toggleAll(), { hidden: true });
-    this.element = h("div", { class: "graphbox" }, this.svg, this._tools(), this._spoken);
+    this._map = new Minimap((point) => this._camera.centre(point));
+    this.element = h("div", { class: "graphbox" }, this.svg, this._map.element, this._tools(), this._spoken);
     this._camera = new Camera(this.svg, (isMoved) => this._later(!isMoved));
     this._listen();
   }
@@ -73,12 +75,12 @@ export class GraphView {
    * Show resources.
    *
    * @param {Resource[]} resources
-   * @param {{isUnfolded?: boolean}} [options] isUnfolded: all nested stacks are unfolded.
+   * @param {{isUnfolded?: boolean}} [options] isUnfolded: all nested stacks are unfolded, though not groups.
    */
   show(resources, { isUnfolded = false } = {}) {
     this._resources = new Map(resources.map((item) => [item.id, item]));
     this._isUnfolded = isUnfolded;
-    const open = isUnfolded ? new Set(resources.flatMap((item) => item.parent ?? [])) : this._open;
+    const open = isUnfolded ? new Set([...this._open, ...resources.filter((item) => item.hasChild && !item.members).map((item) => item.id)]) : this._open;
     const shape = shapeOf(resources, open);
     if (shape !== this._shape) {
       this._shape = shape;
@@ -87,6 +89,7 @@ export class GraphView {
       this._painter.clear();
       this._camera.take(this._scene);
     }
+    this._map.take(this._scene, this._resources);
     this._foldAll.hidden = isUnfolded || !resources.some((item) => item.hasChild);
     this._foldAll.textContent = this._open.size ? "Fold all" : "Unfold all";
     this._painter.repaint(this._resources);
@@ -128,12 +131,13 @@ export class GraphView {
   }
 
   /**
-   * Unfold the nested stack of a resource, or fold it.
+   * Unfold the nested stack of a resource, or a group, or fold it.
    *
    * @param {string | null} id
    */
   toggle(id) {
-    if (this._isUnfolded || id === null || !this._resources.get(id)?.hasChild) return;
+    const item = this._resources.get(id ?? "");
+    if (id === null || !item?.hasChild || (this._isUnfolded && !item.members)) return;
     if (!this._open.delete(id)) this._open.add(id);
     this._reshow();
   }
@@ -190,6 +194,7 @@ export class GraphView {
     const { at, room } = this._camera;
     const { x, y, k } = at;
     this._painter.element.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${k.toFixed(4)})`);
+    this._map.frame(boxOf(at, room));
     if (!this._isChanged && this._painted && isWithin(boxOf(at, room), this._painted)) return;
     this._isChanged = false;
     const box = boxOf(at, room, MARGIN);

@@ -67,6 +67,15 @@ export class Camera {
     this._reach();
   }
 
+  /**
+   * Show a point of the scene in the middle.
+   *
+   * @param {Point} point
+   */
+  centre({ x, y }) {
+    this._move(centred({ x, y, w: 0, h: 0 }, this.room, this.at.k));
+  }
+
   _reach() {
     const { room } = this;
     if (!this._goal || !this._isFitted || !room.width) return;

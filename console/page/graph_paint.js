@@ -1,7 +1,9 @@
 // Paints the resources and the edges of a graph that are in view.
 
 import { put, s, spelled } from "./dom.js";
-import { STATE_KEYS, keyOf, shape, words } from "./states.js";
+import { countsOf } from "./filters.js";
+import { NODE_H } from "./scene.js";
+import { STATES, STATE_KEYS, keyOf, shape, words } from "./states.js";
 import { boxOfItem, doMeet } from "./viewport.js";
 
 /** The scale below which resources are plain boxes. */
@@ -53,7 +55,11 @@ function cut(text, room) {
   return `${letters.slice(0, least).join("")}…`;
 }
 
-/** @typedef {{group: SVGGElement, icon: SVGGElement, title: SVGTitleElement, key: StateKey | null}} Node the elements of a resource */
+/**
+ * The elements of a resource.
+ *
+ * @typedef {{group: SVGGElement, icon: SVGGElement, title: SVGTitleElement, mix: SVGGElement, width: number, key: StateKey | null}} Node
+ */
 
 /** The elements of the resources and edges; those out of view are not in the page. */
 export class Painter {
@@ -132,17 +138,8 @@ export class Painter {
    * @param {SceneItem | undefined} chosen
    */
   _paintFar(items, resources, chosen) {
-    /** @type {Map<string, string>} */
-    const paths = new Map();
-    for (const item of items) {
-      const resource = resources.get(item.id);
-      const key = item.box ? "box" : keyOf(resource?.status, resource?.held);
-      paths.set(key, `${paths.get(key) ?? ""}M${item.x} ${item.y}h${item.w}v${item.h}h${-item.w}z`);
-    }
     const ring = chosen && s("rect", { class: "ring", x: chosen.x - 8, y: chosen.y - 8, width: chosen.w + 16, height: chosen.h + 16 });
-    // What matters most is painted last, over the others.
-    const keys = ["box", ...[...STATE_KEYS].sort((one, other) => SALIENT.indexOf(one) - SALIENT.indexOf(other))];
-    put(this._far, keys.map((key) => (paths.has(key) ? s("path", { class: `far-${key}`, d: paths.get(key) }) : null)), ring);
+    put(this._far, [...statePaths(items, resources)].map(([key, d]) => s("path", { class: `far-${key}`, d })), ring);
   }
 
   /**
@@ -163,6 +160,24 @@ export class Painter {
     this._edges.setAttribute("d", paths.all);
     this._lit.setAttribute("d", paths.lit);
   }
+}
+
+/**
+ * Return the boxes of items as one path for each state; what matters most comes last, over the others.
+ *
+ * @param {SceneItem[]} items
+ * @param {Map<string, Resource>} resources
+ */
+export function statePaths(items, resources) {
+  const keys = ["box", ...[...STATE_KEYS].sort((one, other) => SALIENT.indexOf(one) - SALIENT.indexOf(other))];
+  /** @type {Map<string, string>} */
+  const paths = new Map(keys.map((key) => [key, ""]));
+  for (const item of items) {
+    const resource = resources.get(item.id);
+    const key = item.box ? "box" : keyOf(resource?.status, resource?.held);
+    paths.set(key, `${paths.get(key)}M${item.x} ${item.y}h${item.w}v${item.h}h${-item.w}z`);
+  }
+  return new Map([...paths].filter(([, path]) => path));
 }
 
 /**
@@ -200,16 +215,33 @@ function nodeOf(item, resource) {
   const label = s("text", { x: 28, y: 18 }, cut(spelled(resource.name), item.w - ICON - 8 - (resource.hasChild ? FOLD : 0)));
   const icon = s("g", { class: "glyph", transform: "translate(8 7) scale(.875)" });
   const title = s("title", {});
-  const group = s("g", { class: "node", transform: `translate(${item.x} ${item.y})` }, title, s("rect", { width: item.w, height: item.h, rx: 5 }), icon, label);
+  const mix = s("g", { class: "mix", transform: `translate(1 ${NODE_H - 5})` });
+  const group = s("g", { class: "node", transform: `translate(${item.x} ${item.y})` }, title, s("rect", { width: item.w, height: item.h, rx: 5 }), icon, label, mix);
   if (resource.hasChild) {
     group.append(s("g", { class: "fold", transform: `translate(${item.w - 22} 6)` },
-      s("rect", { width: 16, height: 16, rx: 3 }), s("path", { d: item.box ? "M4 8h8" : "M4 8h8M8 4v8" })));
+      s("path", { class: "reach", d: "M-6 -6h28v28h-28z" }), s("rect", { width: 16, height: 16, rx: 3 }), s("path", { d: item.box ? "M4 8h8" : "M4 8h8M8 4v8" })));
   }
   group.classList.toggle("box", item.box);
   /** @type {Node} */
-  const node = { group, icon, title, key: null };
+  const node = { group, icon, title, mix, width: item.w - 2, key: null };
   paint(node, resource);
   return node;
+}
+
+/**
+ * Make the line that shows how many members of a group are in which state.
+ *
+ * @param {Map<StateKey, number>} counts
+ * @param {number} width
+ */
+function shares(counts, width) {
+  const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  let x = 0;
+  return STATE_KEYS.filter((key) => counts.has(key)).map((key) => {
+    const w = (width * (counts.get(key) ?? 0)) / total;
+    x += w;
+    return s("rect", { class: `far-${key}`, x: (x - w).toFixed(1), width: w.toFixed(1), height: 4 });
+  });
 }
 
 /**
@@ -218,7 +250,10 @@ function nodeOf(item, resource) {
  */
 function paint(node, resource) {
   const key = keyOf(resource.status, resource.held);
-  node.title.textContent = `${spelled(resource.name)}\n${spelled(resource.type)}\n${words(resource.status, key)}`;
+  const counts = resource.members ? countsOf(resource.members) : null;
+  const state = counts ? [...counts].map(([one, count]) => `${count} ${STATES[one].word}`).join(", ") : words(resource.status, key);
+  node.title.textContent = `${spelled(resource.name)}\n${spelled(resource.type)}\n${state}`;
+  if (counts) put(node.mix, shares(counts, node.width));
   if (node.key === key) return;
   node.group.classList.remove(...STATE_KEYS);
   node.group.classList.add(key);

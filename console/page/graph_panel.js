@@ -4,6 +4,7 @@ import { DataView } from "./data_view.js";
 import { ago, button, h, named, prose, put, putFocused, spelled, spelledJson } from "./dom.js";
 import { countsOf, matching, withHolders } from "./filters.js";
 import { GraphView } from "./graph.js";
+import { grouped, salientOf } from "./groups.js";
 import { resourcePage } from "./horizon.js";
 import { Source } from "./live.js";
 import { STATES, STATE_KEYS, badge, glyph, taskWords } from "./states.js";
@@ -86,6 +87,8 @@ export class GraphPanel {
     /** @type {DataView | null} the attributes of the chosen resource, once they are asked for */
     this._details = null;
     this._drawn = "";
+    /** @type {Map<string, Resource>} the groups that are shown, by their ids */
+    this._groups = new Map();
     this._goal = query.get("resource");
     const body = h("div", {}, this._filter.element, h("div", { class: "split" }, h("div", {}, this._nobody, this._graph.element), this._side));
     this.view = new DataView({
@@ -112,7 +115,9 @@ export class GraphPanel {
   _draw(resources) {
     const matches = this._filter.of(resources);
     const { isActive } = this._filter;
-    this._graph.show(isActive ? withHolders(matches, resources) : resources, { isUnfolded: isActive });
+    const shown = grouped(isActive ? withHolders(matches, resources) : resources);
+    this._groups = new Map(shown.filter((item) => item.members).map((item) => [item.id, item]));
+    this._graph.show(shown, { isUnfolded: isActive });
     this._nobody.hidden = matches.length > 0;
     this._graph.element.hidden = matches.length === 0;
     this._chooseGoal(resources);
@@ -135,7 +140,8 @@ export class GraphPanel {
   _pick(id, isEntered) {
     this._details = null;
     this._drawn = "";
-    this._context.remember({ resource: this._itemOf(id)?.path ?? null });
+    const item = this._itemOf(id);
+    this._context.remember({ resource: item && !item.members ? item.path : null });
     this._drawSide();
     /** @type {HTMLElement | null} */
     const control = this._side.querySelector("button,a");
@@ -144,7 +150,7 @@ export class GraphPanel {
 
   /** @param {string | null} id */
   _itemOf(id) {
-    return this._context.data.resources?.find((one) => one.id === id);
+    return this._groups.get(id ?? "") ?? this._context.data.resources?.find((one) => one.id === id);
   }
 
   _drawSide() {
@@ -155,7 +161,7 @@ export class GraphPanel {
     if (text === this._drawn) return;
     this._drawn = text;
     this._side.classList.toggle("open", Boolean(item));
-    put(this._side, item ? this._about(item) : sums(resources));
+    put(this._side, item?.members ? this._aboutGroup(item) : item ? this._about(item) : sums(resources));
   }
 
   /**
@@ -166,7 +172,7 @@ export class GraphPanel {
     const row = (/** @type {string} */ label, /** @type {Child} */ value) => (value ? [h("dt", {}, label), h("dd", {}, value)] : null);
     const page = resourcePage(this._context.settings.horizon, item);
     return [
-      h("div", { class: "title" }, h("h2", {}, named(item.name)), h("span", { class: "grow" }), button("×", () => this._close(), { "aria-label": "Close", class: "quiet" })),
+      this._title(item),
       badge(item.status, item.held),
       item.held ? h("p", { class: "heldline" }, `Held at ${item.held}. `, button("Continue", () => this._continue(item))) : null,
       h("dl", {},
@@ -177,6 +183,24 @@ export class GraphPanel {
       page ? h("p", {}, h("a", { href: page, target: "_blank", rel: "noopener noreferrer" }, "Show in Horizon")) : null,
       item.hasChild ? button("Unfold or fold its nested stack", () => this._graph.toggle(item.id)) : null,
       this._details?.element ?? button("Show attributes", (event) => this._showAttributes(item, event.target)),
+    ];
+  }
+
+  /** @param {Resource} item */
+  _title(item) {
+    return h("div", { class: "title" }, h("h2", {}, named(item.name)), h("span", { class: "grow" }), button("×", () => this._close(), { "aria-label": "Close", class: "quiet" }));
+  }
+
+  /**
+   * @param {Resource} group
+   * @returns {Child[]}
+   */
+  _aboutGroup(group) {
+    const salient = salientOf(group);
+    return [
+      this._title(group), h("p", { class: "faint" }, named(group.type)), stateSums(group.members ?? []),
+      salient.length ? h("p", {}, "Failed or held: ", this._links(salient.map((item) => item.id))) : null,
+      button("Unfold or fold the group", () => this._graph.toggle(group.id)),
     ];
   }
 
@@ -237,6 +261,11 @@ export class GraphPanel {
 
 /** @param {Resource[]} resources */
 function sums(resources) {
-  return [h("h2", {}, "Resources"), h("ul", { class: "sums" }, [...countsOf(resources)].map(([key, count]) => h("li", {}, badge(SAMPLES[key], key === "held"), h("b", {}, count.toLocaleString("en"))))),
+  return [h("h2", {}, "Resources"), stateSums(resources),
     h("p", { class: "faint" }, "Choose a resource to see more. Drag to move, use the wheel or + and − to zoom.")];
+}
+
+/** @param {Resource[]} resources */
+function stateSums(resources) {
+  return h("ul", { class: "sums" }, [...countsOf(resources)].map(([key, count]) => h("li", {}, badge(SAMPLES[key], key === "held"), h("b", {}, count.toLocaleString("en")))));
 }

@@ -326,13 +326,15 @@ def test_a_thousand_resources_leave_few_elements_in_the_page(console: Console) -
     address = console.create_complete("thousand", _layers(1000))
     page = console.open(address)
     expect(page.locator(".facts")).to_contain_text("resources 1000")
+    page.get_by_role("button", name="Unfold all").click()
     expect(page.locator(".graph .far path")).not_to_have_count(0)
     shoot(page, "thousand")
     counts = [page.locator(".graph *").count()]
-    for _ in range(4):
+    for _ in range(8):
         page.get_by_role("button", name="Zoom in").click()
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         counts.append(page.locator(".graph *").count())
+    page.locator("svg.graph").press("ArrowRight")
     expect(page.locator(".graph .node")).not_to_have_count(0)
     page.get_by_role("tab", name="Timeline").click()
     expect(page.locator(".timeline .row")).not_to_have_count(0)

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from harness.templates import flat
+from harness.templates import flat, one, template
 from playwright.sync_api import Page, expect
 
-from console.conftest import SHOP, Console, held
+from console.conftest import SHOP, Console, held, node
 
 PHONE = 390
 LEAST = 24
@@ -53,3 +53,24 @@ def test_states_without_a_stack_are_one_quiet_line(console: Console) -> None:
     tiles = page.get_by_role("group", name="Stacks by state")
     expect(tiles.get_by_role("button")).to_have_count(1)
     expect(tiles).to_contain_text("none failed, held, in progress or suspended")
+
+
+def test_many_resources_are_groups_that_unfold_and_a_map_moves_the_view(console: Console) -> None:
+    resources = {f"member{index}": one(fail=index == 7) for index in range(301)}
+    page = console.open(console.create("fleet", template(resources), disable_rollback=True))
+    group = node(page, "301 × TestResource")
+    expect(group).to_have_class(re.compile(r"\bbad\b"))
+    group.click()
+    side = page.get_by_role("complementary", name="The chosen resource")
+    side.get_by_role("button", name="member7", exact=True).click()
+    expect(node(page, "member7")).to_have_class(re.compile(r"\bchosen\b"))
+    minimap = page.locator(".minimap")
+    expect(minimap).to_be_visible()
+    part = minimap.locator(".window")
+    corner = part.get_attribute("x"), part.get_attribute("y")
+    minimap.click(position={"x": 150, "y": 90})
+    expect(part).not_to_have_attribute("x", corner[0] or "")
+    expect(part).not_to_have_attribute("y", corner[1] or "")
+    page.get_by_role("button", name="Fit").click()
+    expect(minimap).to_be_hidden()
+    expect(page.locator(".graph .far path")).not_to_have_count(0)

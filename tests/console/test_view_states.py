@@ -204,6 +204,7 @@ def test_one_of_many_resources_is_found_by_its_state(console: Console, count: in
     page.goto(f"{console.service.url}/console/{address}")
     page.get_by_label("Project").fill(console.project)
     page.get_by_role("button", name="Open").click()
+    page.get_by_role("button", name="Unfold all").click()
     expect(page.locator(".graph .far path")).not_to_have_count(0)
     number = "more than 10,000" if count == 10_000 else "2000"
     expect(page.locator(".facts")).to_contain_text(f"resources {number}")
