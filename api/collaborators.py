@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from ..db.ids import ResourceId, StackId
 from ..db.queries.guests import GuestServer
 from ..db.rows import ListedResource, Resource, Stack
-from ..engine.planning.requests import CallersCloud
+from ..engine.planning.requests import CallersCloud, CreateRequest, UpdateRequest
 from ..keystone.caller import CallerAccess
 from ..shapes import Json, JsonMap
 
@@ -78,3 +78,18 @@ class GuestPolls(typing.Protocol):
         self, conn: Connection, rows: Iterable[Resource | ListedResource]
     ) -> Mapping[ResourceId, str]:
         """Return the reasons of deployments that wait: they say how far their servers' guests are."""
+
+
+class Preflight(typing.Protocol):
+    """Compares what a request would make with the cloud of its caller, before anything is begun."""
+
+    def of_creation(self, request: CreateRequest, access: CallerAccess | None) -> Sequence[JsonMap]:
+        """Return the findings for a stack that would be created, each as the API shows it.
+
+        :param access: the caller's access to the services; None: Keystone has not named the caller.
+        """
+
+    def of_update(
+        self, stack: Stack, request: UpdateRequest, access: CallerAccess | None
+    ) -> Sequence[JsonMap]:
+        """Return the findings for an update."""

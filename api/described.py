@@ -64,9 +64,9 @@ DESCRIPTIONS: Mapping[str, Description] = {
     "operators_plan": Description(schemas.RING_PLAN, query=frozenset({"shards"})),
     "operators_rebalance": Description(statuses=(202,)),
     "operators_undrain": Description(statuses=(202,)),
-    "previews_create": Description(schemas.CREATE),
-    "previews_update": Description(schemas.UPDATE, query=frozenset({"show_nested"})),
-    "previews_update_existing": Description(schemas.UPDATE, query=frozenset({"show_nested"})),
+    "previews_create": Description(schemas.CREATE, query=frozenset({"check_cloud"})),
+    "previews_update": Description(schemas.UPDATE, query=frozenset({"check_cloud", "show_nested"})),
+    "previews_update_existing": Description(schemas.UPDATE, query=frozenset({"check_cloud", "show_nested"})),
     "previews_validate": Description(schemas.VALIDATE, query=frozenset({"show_nested", "ignore_errors"})),
     "resources_mark_unhealthy": Description(schemas.MARK_UNHEALTHY),
     "signals_signal": Description(_ANY, summary="Signal the resource that the signature is for."),
@@ -101,7 +101,15 @@ SIGNED_QUERY: Set[str] = frozenset({"Signature"})
 
 BOOLEANS: Set[str] = frozenset(
     {
-        *("global_tenant", "resolve_outputs", "shards", "show_deleted", "show_hidden", "show_nested"),
+        *(
+            "check_cloud",
+            "global_tenant",
+            "resolve_outputs",
+            "shards",
+            "show_deleted",
+            "show_hidden",
+            "show_nested",
+        ),
         *("with_condition_func", "with_count", "with_description", "with_detail"),
     }
 )

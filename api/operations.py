@@ -69,6 +69,10 @@ class Services:
         """Return what the handlers of a feature use, by its type; the feature is why it is there."""
         return typing.cast(T, self.features[kind])
 
+    def find(self, kind: type[T]) -> T | None:
+        """Return what a feature has for the handlers of others; None: the feature is left out."""
+        return typing.cast(T | None, self.features.get(kind))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request(HttpRequest):

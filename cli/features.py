@@ -6,8 +6,9 @@ from ..features.cloudformation.feature import CLOUDFORMATION
 from ..features.diagnosis.feature import DIAGNOSIS
 from ..features.drift.feature import DRIFT
 from ..features.moves.feature import MOVES
+from ..features.preflight.feature import PREFLIGHT
 from ..features.preview.feature import PREVIEW
 from ..features.quotas.feature import QUOTAS
 from ..features.registry import Feature
 
-FEATURES: Sequence[Feature] = (CLOUDFORMATION, DIAGNOSIS, DRIFT, MOVES, PREVIEW, QUOTAS)
+FEATURES: Sequence[Feature] = (CLOUDFORMATION, DIAGNOSIS, DRIFT, MOVES, PREFLIGHT, PREVIEW, QUOTAS)

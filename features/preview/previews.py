@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from ...api import stack_requests
+from ...api.collaborators import Preflight
 from ...api.errors import bad_request, shortened
 from ...api.operations import Request
 from ...api.reply import Reply, link, quoted
@@ -26,13 +27,19 @@ IGNORABLE = ("99001",)
 
 def create(request: Request) -> Reply:
     """Answer POST /stacks/preview."""
-    return Reply(
-        {
-            "stack": _creation(
-                request, request.services.of(Validation).preview(stack_requests.create_request(request))
-            )
-        }
-    )
+    checks_cloud = request.flag("check_cloud")
+    wanted = stack_requests.create_request(request)
+    stack = _creation(request, request.services.of(Validation).preview(wanted))
+    if not checks_cloud:
+        return Reply({"stack": stack})
+    return Reply({"stack": stack, "findings": _preflight(request).of_creation(wanted, request.caller.access)})
+
+
+def _preflight(request: Request) -> Preflight:
+    preflight = request.services.find(Preflight)  # type: ignore[type-abstract]
+    if preflight is None:
+        raise bad_request("check_cloud is not supported: this installation has no preflight")
+    return preflight
 
 
 def _creation(request: Request, preview: Preview) -> dict[str, Json]:
@@ -117,13 +124,17 @@ def update_existing(request: Request) -> Reply:
 
 def _preview(request: Request, *, existing: bool) -> Reply:
     inside = request.flag("show_nested")
+    checks_cloud = request.flag("check_cloud")
     stack = request.living_stack()
     update = stack_requests.update_request(request, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
     identity = _identity(stack.project_id, stack.name, stack.id)
     resource_changes = request.services.of(Previews).preview(stack, update, nested=inside)
     _show(request, identity, resource_changes, changes)
-    return Reply({"resource_changes": changes})
+    if not checks_cloud:
+        return Reply({"resource_changes": changes})
+    findings = _preflight(request).of_update(stack, update, request.caller.access)
+    return Reply({"resource_changes": changes, "findings": findings})
 
 
 def _show(

@@ -24,6 +24,16 @@ from .guests import Presigned
 from .implied import ImpliedDependency
 from .known_stack import BrokenRule, KnownResource, KnownStack, Made, StackRule, Thing, rule_of_each
 from .plugin import NOT_KNOWN, ResourceType, check_named
+from .preflight import (
+    Certainty,
+    CloudFacts,
+    CloudRule,
+    Misfit,
+    PlannedStack,
+    QuotaAmount,
+    QuotaNeeds,
+    needs_of,
+)
 from .schema import ANY_NAME, WITHOUT_EFFECT, Attribute, Property, PropertyType, SupportStatus
 from .signals import Adjustment, Scaling, Signal
 from .software import ConfigSpec, DeploymentSpec, DeploymentState
@@ -36,11 +46,14 @@ __all__ = [
     "Attribute",
     "BrokenRule",
     "Cancelled",
+    "Certainty",
     "ChildFailure",
     "ChildGoal",
     "ChildGone",
     "ChildState",
     "CloudCalls",
+    "CloudFacts",
+    "CloudRule",
     "Collection",
     "ConfigSpec",
     "DeletionView",
@@ -53,17 +66,21 @@ __all__ = [
     "KnownResource",
     "KnownStack",
     "Made",
+    "Misfit",
     "NOT_KNOWN",
     "NoAction",
     "NotSupported",
     "OverQuota",
     "Park",
     "PermanentError",
+    "PlannedStack",
     "Poll",
     "Presigned",
     "Property",
     "PropertyError",
     "PropertyType",
+    "QuotaAmount",
+    "QuotaNeeds",
     "RemoteCloud",
     "ReplaceNeeded",
     "ReplacementView",
@@ -83,6 +100,7 @@ __all__ = [
     "Thing",
     "WITHOUT_EFFECT",
     "check_named",
+    "needs_of",
     "physical_name",
     "raise_all",
     "rule_of_each",

@@ -21,7 +21,8 @@ from ...template.language import ResourceDefinition
 from .context import CloudCalls, Collection, StepContext
 from .errors import PermanentError, SignalNotSupported
 from .implied import ImpliedDependency
-from .known_stack import StackRule
+from .known_stack import KnownResource, KnownStack, StackRule
+from .preflight import CloudFacts, CloudRule, QuotaAmount, QuotaNeeds, needs_of
 from .schema import SUPPORTED, Attribute, Property, SupportStatus
 from .signals import Signal
 from .steps import Done, Poll, Step
@@ -85,6 +86,11 @@ class ResourceType:
     #: Rules over all resources of a template that has one of the type, for what a service would refuse in any
     #: case.  Each is called once for a template, even if several types declare it.
     stack_rules: typing.ClassVar[Sequence[StackRule]] = ()
+    #: Amounts that a resource takes of its project's quotas, by the name that its service has for the quota.
+    quota: typing.ClassVar[Mapping[str, QuotaAmount]] = {}
+    #: Rules over the resources that an action makes and the cloud, for a preflight.  Each is called once for
+    #: a template, even if several types declare it.
+    cloud_rules: typing.ClassVar[Sequence[CloudRule]] = ()
     #: A ``deletion_policy`` of ``Snapshot`` keeps a copy, which `handle_snapshot_delete` makes.
     snapshot_on_delete: typing.ClassVar[bool] = False
     #: The property by which `variant` chooses; "": the type has no variants.
@@ -337,6 +343,14 @@ class ResourceType:
         :param others: all resources of the template, by name, with residuals in their properties.
         :raises PropertyError: a property breaks a rule, as in `validate`.
         """
+
+    def quota_needs(self, resource: KnownResource, stack: KnownStack, cloud: CloudFacts) -> QuotaNeeds:
+        """Return the amounts that a resource takes of its project's quotas, for a preflight.
+
+        :param stack: the other resources of its template.
+        :param cloud: tells what an amount depends on, such as the size of a flavor.
+        """
+        return needs_of(self.quota, resource)
 
     def reference_id(self, target: ResourceView) -> Json:
         """Return the value of get_resource."""

@@ -50,6 +50,22 @@ def test_a_plan_shows_changes_and_ends_with_2_if_there_are_any(openstack: OpenSt
     assert "Stack not found: nothing" in openstack.fails("stack", "plan", "nothing", "-t", path)
 
 
+def test_a_plan_with_the_cloud_is_also_one_of_a_new_stack(openstack: OpenStack) -> None:
+    path = openstack.file("t.yaml", TEMPLATE)
+    new = openstack.call("stack", "plan", "s", "-t", path, "--check-cloud")
+    assert (new.code, new.err) == (2, "")
+    assert new.out.splitlines()[-1].startswith("Plan: 3 to add, 0 to update")
+    create(openstack)
+    openstack.call("stack", "watch", "s", "--interval", "0.2")
+    same = openstack.run("stack", "plan", "s", "-t", path, "--check-cloud", "-f", "json")
+    assert same.json["sums"]["unchanged"] == 3
+    # Its types need no service.
+    assert same.json["findings"] == []
+    kept = openstack.call("stack", "plan", "s", "--existing", "--parameter", "word=x", "--check-cloud")
+    assert kept.code == 2
+    assert "Stack not found" in openstack.fails("stack", "plan", "t", "--existing", "--check-cloud")
+
+
 def test_a_watch_prints_lines_and_ends_with_the_stack(openstack: OpenStack) -> None:
     create(openstack)
     done = openstack.run("stack", "watch", "s", "--interval", "0.2")

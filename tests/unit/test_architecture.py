@@ -48,6 +48,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "features/diagnosis": {
         *("features", "api", "conductor", "engine", "ring", "rpc", "db", "observe"),
     },
+    "features/preflight": {
+        *("features", "features/preview", "engine", "engine/planning", "keystone", "template"),
+        *("resources", "resources/openstack", "db"),
+    },
     "features/preview": {
         *(
             "features",
@@ -89,7 +93,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         *("api", "console", "features", "features/cloudformation", "features/diagnosis", "features/drift"),
         *("features/moves", "features/moves/heat", "features/moves/inward", "features/moves/outward"),
-        *("features/preview", "features/quotas"),
+        *("features/preflight", "features/preview", "features/quotas"),
         *("conductor", "engine", "engine/planning", "template", "template/sandbox"),
         *("resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),
@@ -103,6 +107,9 @@ house."""
 _VALUES = {"ids", "id_source", "rows", "states", "breakpoint_rules", "errors"}
 PURE = {
     "engine/planning": _VALUES,
+    "features/preflight/findings": _VALUES,
+    "features/preflight/planned": _VALUES,
+    "features/preflight/quota": _VALUES,
     "features/preview/plan": _VALUES,
     "features/preview/creation": _VALUES,
     "features/preview/described": _VALUES,
@@ -122,6 +129,7 @@ IMPURE = (
 )
 FEATURES_OF_FEATURES: dict[str, str] = {
     "cloudformation -> preview": "its action ValidateTemplate is a view of the validation",
+    "preflight -> preview": "it compares the changes that an update would make with the cloud",
 }
 """Features that import another one, as ``one -> other``, each with the reason."""
 MEAN_IMPORTS = 5.6
@@ -144,6 +152,7 @@ BROAD_EXCEPT = {
     "cli/daemon/main_thread.py": "top of the main thread",
     "cli/wiring/servers.py": "top of the thread that asks a server",
     "features/drift/observer.py": "call of a type for one resource",
+    "features/preflight/check.py": "call of types' rules for one request",
     "conductor/steps/runner.py": "top of a step's thread",
     "conductor/worker/thread.py": "top of the work loop's thread",
     "conductor/scheduler.py": "top of a duty",

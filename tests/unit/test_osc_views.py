@@ -8,7 +8,7 @@ from stoker.observe.terminal import HELD, bar, harmless, make_console
 from stoker.osc.drift import drift_lines, list_lines
 from stoker.osc.graph import as_dot, as_mermaid, tree
 from stoker.osc.inspection import report_lines
-from stoker.osc.plan import as_json, lines
+from stoker.osc.plan import as_json, finding_lines, is_obstacle, lines
 from stoker.osc.timeline import bars, last_action, phases
 from stoker.osc.watch import PlainLines, held_line, is_paused, screen, seconds_of, watch
 
@@ -389,3 +389,25 @@ def test_drift_is_shown_with_both_values() -> None:
     stack = {"stack_name": "shop", "stack_status": "CREATE_COMPLETE", "drift_status": "DRIFTED"}
     lines = list(list_lines([{**stack, "drifted_resources": 2}]))
     assert lines[1].split() == ["shop", "CREATE_COMPLETE", "DRIFTED", "2"]
+
+
+def test_findings_come_after_the_plan_and_what_hinders_comes_first() -> None:
+    unknown = {
+        "kind": "not checked",
+        "path": "",
+        "message": "not checked: network: no answer within 5 s",
+        "certainty": "not known",
+        "advice": "",
+    }
+    quota = {
+        "kind": "quota",
+        "path": "resources.web",
+        "message": "quota cores of compute: 8 needed, 4 left\x1b",
+        "certainty": "likely",
+        "advice": "Ask.",
+    }
+    assert [is_obstacle(item) for item in (unknown, quota)] == [False, True]
+    assert list(finding_lines([unknown, quota])) == [
+        ("obstacle", "  ! resources.web: quota cores of compute: 8 needed, 4 left\\x1b (likely). Ask."),
+        ("finding", "  ? not checked: network: no answer within 5 s."),
+    ]

@@ -26,6 +26,7 @@ class SecretContainer(KeyManagerType):
     items = "containers"
     id_field = "container_ref"
     kind: typing.ClassVar[str]
+    quota = {"containers": 1}
     attributes_schema = {
         "status": Attribute("Status.", "string"),
         "container_ref": Attribute("Reference of the container.", "string"),

@@ -43,6 +43,7 @@ class Order(KeyManagerType):
     """An order; the secret or the container that it makes stays when it is deleted, as in Heat."""
 
     type_name = "OS::Barbican::Order"
+    quota = {"orders": 1, "secrets": 1}
     support_status = OLD
     description = "An order for a symmetric key, an asymmetric key pair or a certificate."
     path = "/orders"

@@ -15,6 +15,7 @@ class Secret(KeyManagerType):
     """A secret."""
 
     type_name = "OS::Barbican::Secret"
+    quota = {"secrets": 1}
     support_status = OLD
     description = "A secret, stored by the key manager."
     path = "/secrets"

@@ -5,10 +5,14 @@ import json
 from ....shapes import Json, JsonMap
 from ...contract import (
     CloudCalls,
+    CloudFacts,
     Done,
+    KnownResource,
+    KnownStack,
     PermanentError,
     Poll,
     PropertyError,
+    QuotaNeeds,
     ResourceView,
     RetryableError,
     Step,
@@ -21,6 +25,7 @@ from ..names import resolve
 from ..polling import FIRST_PAUSE, STEADY_PAUSE, pause
 from ..service import RemoteNotFound, object_of
 from ..statuses import StatusMeaning
+from .sizes import volume_needs
 from .volume_backups import VolumeBackups, restore
 from .volume_changes import VolumeChange, VolumeChanges, act
 from .volume_schema import ATTRIBUTES, PROPERTIES
@@ -77,6 +82,10 @@ class Volume(VolumeBackups, DeclaredType):
         sized = [properties.get(name, "unknown") for name in ("size", "snapshot_id", "source_volid")]
         if not any(sized):
             raise PropertyError("size is needed, unless snapshot_id, source_volid or backup_id is given")
+
+    def quota_needs(self, resource: KnownResource, stack: KnownStack, cloud: CloudFacts) -> QuotaNeeds:
+        """Return the amounts that it takes, also of the quotas of its volume type."""
+        return volume_needs(resource, cloud)
 
     # -- creation ----------------------------------------------------------------------------------
 

@@ -66,6 +66,7 @@ class Zone(NameType):
 
     type_name = "OS::Designate::Zone"
     description = "A DNS zone."
+    quota = {"zones": 1}
     path = "/zones"
     items = "zones"
     update_method = "PATCH"

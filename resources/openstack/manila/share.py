@@ -59,6 +59,7 @@ class ManilaShare(ManilaType):
     description = "A share: a file system for several clients."
     path = "/shares"
     item = "share"
+    quota = {"shares": 1, "gigabytes": "size"}
     list_path = "/shares/detail"
     mark = MetadataMark()
     slow_delete = True

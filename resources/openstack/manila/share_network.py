@@ -33,6 +33,7 @@ class ShareNetwork(DescribedManilaType):
     interface = Interface("2", "2.50")
     path = "/share-networks"
     item = "share_network"
+    quota = {"share_networks": 1}
     list_path = "/share-networks/detail"
     references = {
         NETWORK: NamedRemote("neutron.network", "neutron_net_id"),

@@ -35,6 +35,7 @@ class FloatingIP(NeutronType):
     description = "A floating IP: an address of an external network for a port."
     path = "/floatingips"
     item = "floatingip"
+    quota = {"floatingip": 1}
     implied_dependencies = (
         ImpliedDependency(
             "floating_network|floating_network_id",

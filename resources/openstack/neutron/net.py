@@ -14,6 +14,7 @@ class Net(NeutronType):
     description = "A network, with subnets for addresses and ports for servers."
     path = "/networks"
     item = "network"
+    quota = {"network": 1}
     port_query = ("network_id", "{}")
     status = BUILT
     references = {"qos_policy": NamedRemote("neutron.qos_policy")}

@@ -44,6 +44,7 @@ class Port(NeutronType):
     description = "A port of a network, which connects a server or a router to it."
     path = "/ports"
     item = "port"
+    quota = {"port": 1}
     status = BUILT
     implied_dependencies = (ImpliedDependency(NETWORK, "OS::Neutron::Subnet", NETWORK),)
     stack_rules = (*NETWORK_RULES, *LACKING_RULES)

@@ -16,6 +16,7 @@ class ProviderNet(NeutronType):
     description = "A provider network, mapped to a physical network; for administrators by default."
     path = "/networks"
     item = "network"
+    quota = {"network": 1}
     port_query = ("network_id", "{}")
     status = BUILT
     renamed = {

@@ -30,6 +30,7 @@ class RBACPolicy(ComparedType, NeutronType):
     description = "An RBAC policy: access of another project to a network, QoS policy or the like."
     path = "/rbac-policies"
     item = "rbac_policy"
+    quota = {"rbac_policy": 1}
     items = "rbac_policies"
     identity = "the object, the action and the target, for which the service keeps one policy"
     compared = ("object_id", "object_type", "action", "target_tenant")

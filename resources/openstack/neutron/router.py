@@ -6,7 +6,18 @@ from collections.abc import Collection
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
-from ...contract import Attribute, ImpliedDependency, Property, PropertyError, ResourceView, StepContext
+from ...contract import (
+    Attribute,
+    CloudFacts,
+    ImpliedDependency,
+    KnownResource,
+    KnownStack,
+    Property,
+    PropertyError,
+    QuotaNeeds,
+    ResourceView,
+    StepContext,
+)
 from ..attached import AttachedType, Link
 from ..names import resolve
 from .base import BUILT, NeutronType
@@ -52,6 +63,7 @@ class Router(NeutronType):
     description = "A router between networks, with a gateway to an external one."
     path = "/routers"
     item = "router"
+    quota = {"router": 1}
     port_query = ("device_id", "{}")
     status = BUILT
     implied_dependencies = (
@@ -204,6 +216,10 @@ class RouterInterface(AttachedType):
         ),
         "port_id": Property("string", "Old name of port.", support_status=HIDDEN, alias_of="port"),
     }
+
+    def quota_needs(self, resource: KnownResource, stack: KnownStack, cloud: CloudFacts) -> QuotaNeeds:
+        """Return the port that is made for it, unless it is at one."""
+        return {"port": int(resource.values.get("port", "unknown") is None)}
 
     def validate(self, properties: JsonMap) -> None:
         """Check that it is in a subnet, or at a port."""

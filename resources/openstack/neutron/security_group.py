@@ -6,9 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
 from ...contract import (
+    CloudFacts,
     Done,
+    KnownResource,
+    KnownStack,
     Property,
     PropertyError,
+    QuotaNeeds,
     ResourceView,
     StackRule,
     Step,
@@ -174,6 +178,15 @@ class SecurityGroup(NeutronType):
             errors.append(PropertyError("Security groups cannot be assigned the name 'default'.", ("name",)))
         raise_all([*errors, *_errors_of_rules(properties)])
 
+    def quota_needs(self, resource: KnownResource, stack: KnownStack, cloud: CloudFacts) -> QuotaNeeds:
+        """Return the amounts that it takes: the group, and its rules."""
+        rules: Sequence[JsonMap] | None = resource.values.get("rules")
+        if rules is None:
+            return {"security_group": 1, "security_group_rule": None}
+        has_egress = any(rule.get("direction", "egress") == "egress" for rule in rules)
+        count = len(rules) + (0 if has_egress else len(ALL_EGRESS))
+        return {"security_group": 1, "security_group_rule": count}
+
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it has rules; a description of its own, for the mark is there at first."""
         return bool(target.properties["rules"] or target.properties["description"])
@@ -268,6 +281,7 @@ class SecurityGroupRule(ComparedType, NeutronType):
     description = "A rule of a security group."
     path = "/security-group-rules"
     item = "security_group_rule"
+    quota = {"security_group_rule": 1}
     identity = "all fields of the rule, of which the service keeps one"
     compared = ("security_group_id", *COMPARED)
     filters = ("security_group_id", "direction")

@@ -49,6 +49,7 @@ class Subnet(NeutronType):
     description = "A subnet: an address range of a network, with its DHCP options."
     path = "/subnets"
     item = "subnet"
+    quota = {"subnet": 1}
     port_query = ("fixed_ips", "subnet_id={}")
     references = {
         "network": NamedRemote("neutron.network"),

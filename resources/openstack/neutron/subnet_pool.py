@@ -21,6 +21,7 @@ class SubnetPool(NeutronType):
     description = "A subnet pool: prefixes that subnets are allocated from."
     path = "/subnetpools"
     item = "subnetpool"
+    quota = {"subnetpool": 1}
     references = {"address_scope": NamedRemote("neutron.address_scope")}
     apart = ("tags",)
     properties_schema = {

@@ -34,6 +34,7 @@ class Trunk(DescribedType):
     description = "A trunk: a parent port that carries the traffic of sub-ports, each with a VLAN tag."
     path = "/trunks"
     item = "trunk"
+    quota = {"trunk": 1}
     status = BUILT
     references = {"port": NamedRemote("neutron.port")}
     apart = ("sub_ports",)

@@ -35,6 +35,7 @@ class KeyPair(ResourceType):
     description = "A key pair for SSH access to servers, imported or generated."
     uses_credentials = True
     service = "compute"
+    quota = {"key_pairs": 1}
     identity = "the name, which no pair had before; for an imported key its public key, too"
     properties_schema = {
         "name": Property(

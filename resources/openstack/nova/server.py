@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.language import ResourceDefinition
-from ...contract import CloudCalls, Done, PermanentError, Poll, ResourceView, Step, StepContext
+from ...contract import (
+    CloudCalls,
+    CloudFacts,
+    Done,
+    KnownResource,
+    KnownStack,
+    PermanentError,
+    Poll,
+    QuotaNeeds,
+    ResourceView,
+    Step,
+    StepContext,
+)
 from ...guests import COLLECT_CONFIG
 from ..declared import REMOTE, DeclaredType
 from ..marks import Mark, TagMark, mark_of
@@ -28,6 +40,7 @@ from .compute import (
     without_mark,
 )
 from .interfaces import ServerPorts, address_attributes
+from .quota_needs import server_needs
 from .replacing import AGAIN, Replacement
 from .server_rules import SERVER_RULES, check_metadata, check_server
 from .server_schema import ATTRIBUTES, IMPLIED, PROPERTIES
@@ -68,6 +81,10 @@ class Server(DeclaredType):
 
     def validate(self, properties: JsonMap) -> None:
         check_server(properties)
+
+    def quota_needs(self, resource: KnownResource, stack: KnownStack, cloud: CloudFacts) -> QuotaNeeds:
+        """Return the amounts that it takes, also of ports and volumes that are made for it."""
+        return server_needs(resource, stack, cloud)
 
     def list_queries(self, since: float) -> Sequence[Mapping[str, str]]:
         """Return the parameters that list the servers to which something happens, or has happened.

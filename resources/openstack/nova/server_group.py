@@ -21,6 +21,7 @@ class ServerGroup(ComparedType):
     service = "compute"
     path = "/os-server-groups"
     item = "server_group"
+    quota = {"server_groups": 1}
     identity = "the name; which groups had it before is stored first"
     properties_schema = {
         "name": Property(

@@ -29,6 +29,7 @@ class LoadBalancer(BalancerPart):
     description = "A load balancer with a virtual IP address."
     path = "/lbaas/loadbalancers"
     item = "loadbalancer"
+    quota = {"load_balancer": 1, "network/port": 1}
     references = {
         "vip_subnet": NamedRemote("neutron.subnet"),
         "flavor": NamedRemote("octavia.flavor"),
@@ -86,6 +87,7 @@ class Listener(BalancerPart):
     description = "A listener: a port and protocol on which a load balancer accepts connections."
     path = "/lbaas/listeners"
     item = "listener"
+    quota = {"listener": 1}
     references = {
         "loadbalancer": NamedRemote("octavia.loadbalancer"),
         "default_pool": NamedRemote("octavia.pool"),

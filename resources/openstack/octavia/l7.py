@@ -22,6 +22,7 @@ class L7Policy(BalancerPart):
     description = "An L7 policy: the action of a listener for requests that match all rules of the policy."
     path = "/lbaas/l7policies"
     item = "l7policy"
+    quota = {"l7policy": 1}
     items = "l7policies"
     references = {
         "listener": NamedRemote("octavia.listener"),

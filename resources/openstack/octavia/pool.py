@@ -45,6 +45,7 @@ class Pool(BalancerPart):
     description = "A pool: members that share the connections of a listener."
     path = "/lbaas/pools"
     item = "pool"
+    quota = {"pool": 1}
     references = {
         "listener": NamedRemote("octavia.listener"),
         "loadbalancer": NamedRemote("octavia.loadbalancer"),
@@ -135,6 +136,7 @@ class PoolMember(PartType, BalancerPart):
     description = "A member of a pool: the address and port of a back-end server."
     path = "/lbaas/pools/{}/members"
     item = "member"
+    quota = {"member": 1}
     whole = "pool"
     whole_kind = "octavia.pool"
     references = {"subnet": NamedRemote("neutron.subnet")}
@@ -194,6 +196,7 @@ class HealthMonitor(BalancerPart):
     description = "A health monitor: the health checks of the members of a pool."
     path = "/lbaas/healthmonitors"
     item = "healthmonitor"
+    quota = {"health_monitor": 1}
     references = {"pool": NamedRemote("octavia.pool")}
     renamed = {"tenant_id": "project_id"}
     properties_schema = {

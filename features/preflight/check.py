@@ -1,0 +1,148 @@
+"""The preflight: it compares a compiled goal, or the plan of an update, with the cloud of the caller."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ...db.rows import Stack
+from ...engine.context import Compiled, EngineContext
+from ...engine.planning.requests import PREVIEWED, CreateRequest, UpdateRequest
+from ...engine.requested import compile_requested
+from ...keystone.caller import CallerAccess
+from ...resources.contract.known_stack import PropertyPath
+from ...resources.contract.preflight import Certainty, CloudFacts, Misfit
+from ...template.language import Path
+from ..preview.plan import ResourceChange
+from ..preview.updates import Previews
+from ..preview.validation import NO_ID
+from .findings import CloudFinding, FindingKind
+from .planned import PlannedPart, parts_of_creation, parts_of_update
+from .quota import find_exceeded
+from .reader import ROUNDS, CloudReaders
+
+LOG = logging.getLogger(__name__)
+MOST_FINDINGS = 200
+"""Findings of one preflight."""
+
+
+class CloudPreflight:
+    """Finds what would keep an action from its end.  It stores and changes nothing.  Thread-safe."""
+
+    def __init__(self, context: EngineContext, readers: CloudReaders) -> None:
+        self._context = context
+        self._readers = readers
+        self._previews = Previews(context)
+
+    def of_creation(self, request: CreateRequest, access: CallerAccess | None) -> list[CloudFinding]:
+        """Return the findings for a stack that is to be created.
+
+        :param access: the caller's access to the services; None: Keystone has not named the caller.
+        :raises TemplateError: the goal is wrong.
+        """
+        compiled = compile_requested(
+            self._context,
+            replace(request.goal, purpose=PREVIEWED),
+            name=request.name,
+            stack_id=NO_ID,
+            project_id=request.project_id,
+            root_id="",
+        )
+        return self.of_compiled(compiled, access)
+
+    def of_compiled(self, compiled: Compiled, access: CallerAccess | None) -> list[CloudFinding]:
+        """Return the findings for a new stack, whose goal was compiled with its nested stacks."""
+        registry = self._context.registry.usable
+        parts = list(parts_of_creation(compiled.plan, compiled.nested, registry))
+        return self._find(parts, compiled.identity.project_id, access)
+
+    def of_update(
+        self, stack: Stack, request: UpdateRequest, access: CallerAccess | None
+    ) -> list[CloudFinding]:
+        """Return the findings for an update.
+
+        :raises TemplateError: the goal is wrong.
+        :raises NotUpdatable: the stack's state allows no update.
+        """
+        changes = self._previews.preview(stack, request, nested=True)
+        return self.of_changes(changes, stack.project_id, access)
+
+    def of_changes(
+        self, changes: Sequence[ResourceChange], project_id: str, access: CallerAccess | None
+    ) -> list[CloudFinding]:
+        """Return the findings for the changes that an update would make."""
+        parts = list(parts_of_update(changes, self._context.registry.usable))
+        return self._find(parts, project_id, access)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _find(
+        self, parts: Sequence[PlannedPart], project_id: str, access: CallerAccess | None
+    ) -> list[CloudFinding]:
+        if not any(_asks(part) for part in parts):
+            return []
+        if access is None:
+            return [_not_checked("nobody has named the caller, so no service can be asked")]
+        if access.project_id != project_id:
+            # An admin's token sees the admin's own project, not that of another's stack.
+            return [_not_checked("the token is for another project than the stack's")]
+        reader = self._readers.reader(access)
+        findings: list[CloudFinding] = []
+        for _ in range(ROUNDS):
+            findings = _judged(parts, reader)
+            if not reader.fetch():
+                break
+        return [*findings, *reader.findings()][:MOST_FINDINGS]
+
+
+def _asks(part: PlannedPart) -> bool:
+    """Return whether a type of a stack compares anything with the cloud."""
+    return any(plugin.service is not None for plugin in part.types.values())
+
+
+def _not_checked(problem: str) -> CloudFinding:
+    return CloudFinding(FindingKind.NOT_CHECKED, (), f"not checked: {problem}", certainty=Certainty.NOT_KNOWN)
+
+
+def _judged(parts: Sequence[PlannedPart], cloud: CloudFacts) -> list[CloudFinding]:
+    """Return the findings, as far as the answers are there.
+
+    A rule of a type, or a service's answer that nobody foresees, must not keep a user from their stack.
+    """
+    try:
+        return [*find_exceeded(parts, cloud), *_misfits(parts, cloud), *_unknown(parts)]
+    except Exception:
+        LOG.exception("A rule of a preflight failed")
+        return [_not_checked("a rule has failed; the log of the API says which")]
+
+
+def _misfits(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
+    for part in parts:
+        made = {*part.stack.created, *part.stack.replaced}
+        types = {part.types[part.after[name].type]: None for name in part.after if name in made}
+        for rule in dict.fromkeys(rule for plugin in types for rule in plugin.cloud_rules):
+            for misfit in rule(part.stack, cloud):
+                yield _finding(misfit, part.path)
+
+
+def _finding(misfit: Misfit, path: Path) -> CloudFinding:
+    inside: PropertyPath = ("properties", *misfit.path) if misfit.path else ()
+    return CloudFinding(
+        FindingKind.FIT,
+        (*path, "resources", misfit.resource, *inside),
+        misfit.message,
+        misfit.needed,
+        misfit.available,
+        misfit.certainty,
+        misfit.advice,
+    )
+
+
+def _unknown(parts: Sequence[PlannedPart]) -> Iterator[CloudFinding]:
+    for part in parts:
+        for name in part.open:
+            yield CloudFinding(
+                FindingKind.NOT_CHECKED,
+                (*part.path, "resources", name),
+                "not checked: what the nested stack will have is not known before the action",
+                certainty=Certainty.NOT_KNOWN,
+            )

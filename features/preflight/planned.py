@@ -1,0 +1,122 @@
+"""What an action would make and delete, stack by stack of a tree; pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...db.rows import Resource
+from ...engine.planning.requests import NestedChild
+from ...resources.contract.errors import UnknownType
+from ...resources.contract.known_stack import KnownResource, KnownStack
+from ...resources.contract.plugin import ResourceType
+from ...resources.contract.preflight import PlannedStack
+from ...resources.registry import ResourceRegistry
+from ...template.language import CompiledTemplate, Path, ResourceDefinition
+from ..preview.plan import ChangeKind, NestedChanges, ResourceChange
+
+
+@dataclass(frozen=True)
+class PlannedPart:
+    """One stack of a tree.
+
+    :ivar path: the path of the stack in the root's template, such as ``("resources", "group")``.
+    :ivar types: the types of its resources by name, also of those that it has now.
+    :ivar before: its resources as they are now, of those that the action changes or deletes.
+    :ivar open: names of nested stacks of which nothing is known before the action.
+    :ivar copies: number of equal stacks that it stands for.
+    """
+
+    path: Path
+    stack: PlannedStack
+    types: Mapping[str, ResourceType]
+    before: Mapping[str, KnownResource] = field(default_factory=dict)
+    open: Sequence[str] = ()
+    copies: int = 1
+
+    @property
+    def after(self) -> Mapping[str, KnownResource]:
+        """Return the resources as they shall be, each after all that it requires."""
+        return self.stack.known.resources
+
+
+def parts_of_creation(
+    plan: CompiledTemplate,
+    children: Mapping[str, NestedChild],
+    registry: ResourceRegistry,
+    path: Path = (),
+    copies: int = 1,
+) -> Iterator[PlannedPart]:
+    """Yield the stacks of a tree that is to be created, the root first.
+
+    :param children: the nested stacks by the names of their resources, with their compiled templates.
+    """
+    definitions = [item for name, item in plan.resources.items() if name not in plan.uncertain]
+    made = [item for item in definitions if item.external_id is None]
+    types: dict[str, ResourceType] = {item.type: registry.get(item.type) for item in made}
+    known = KnownStack({item.name: _known(item, types[item.type]) for item in made}, is_new=True)
+    unknown = [item.name for item in made if registry.is_nested(item.type) and item.name not in children]
+    planned = PlannedStack(known, frozenset(known.resources))
+    yield PlannedPart(path, planned, types, open=unknown, copies=copies)
+    for name, child in children.items():
+        if child.stack.plan is not None:
+            below = (*path, "resources", name)
+            yield from parts_of_creation(
+                child.stack.plan, child.stack.children, registry, below, copies * child.copies
+            )
+
+
+def parts_of_update(
+    changes: Sequence[ResourceChange], registry: ResourceRegistry, path: Path = ()
+) -> Iterator[PlannedPart]:
+    """Yield the stacks of a tree that an update changes, the root first.
+
+    :param changes: the changes of one stack, with those inside of its nested stacks.
+    """
+    kinds = {item.name: item.effect for item in changes}
+    types: dict[str, ResourceType] = {}
+    after: dict[str, KnownResource] = {}
+    before: dict[str, KnownResource] = {}
+    for item in changes:
+        definition = item.definition
+        if definition is not None and definition.external_id is None:
+            types[definition.type] = registry.get(definition.type)
+            after[item.name] = _known(definition, types[definition.type])
+        if item.row is not None and item.effect not in (ChangeKind.ADDED, ChangeKind.UNCHANGED):
+            _add_present(item.row, registry, before, types)
+    planned = PlannedStack(
+        KnownStack(after),
+        created=frozenset(name for name in after if kinds[name] is ChangeKind.ADDED),
+        replaced=frozenset(name for name in after if kinds[name] is ChangeKind.REPLACED),
+    )
+    unknown = [item.name for item in changes if any(child.items is None for child in item.inside)]
+    yield PlannedPart(path, planned, types, before, open=unknown)
+    for item in changes:
+        for child in item.inside:
+            yield from _inside(child, registry, (*path, "resources", item.name))
+
+
+def _inside(child: NestedChanges, registry: ResourceRegistry, path: Path) -> Iterator[PlannedPart]:
+    if child.items is not None:
+        yield from parts_of_update(child.items, registry, path)
+
+
+def _known(definition: ResourceDefinition, plugin: ResourceType) -> KnownResource:
+    return KnownResource.of(definition, plugin.properties_schema, plugin.service)
+
+
+def _add_present(
+    row: Resource,
+    registry: ResourceRegistry,
+    before: dict[str, KnownResource],
+    types: dict[str, ResourceType],
+) -> None:
+    """Add a resource as it is now, unless it has no thing, or nobody knows its type any more."""
+    try:
+        plugin = registry.get(row.plugin)
+    except UnknownType:
+        return
+    is_named = (row.definition or {}).get("external_id") is not None
+    if row.properties is not None and row.physical_id is not None and not is_named:
+        types[row.plugin] = plugin
+        before[row.name] = KnownResource(
+            row.name, row.plugin, plugin.properties_schema, row.properties, service=plugin.service
+        )

@@ -1,0 +1,118 @@
+"""The questions of types to the cloud before anything is begun: amounts of quotas, values that do not fit.
+
+They are computed of a template, or of what an update would make of a stack, and of the lists and limits that
+the caller of the request may read.  Nothing is written, and no thing is read alone: the number of requests
+grows with the services, not with the resources.
+"""
+
+import enum
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...shapes import JsonMap
+from .known_stack import KnownResource, KnownStack, PropertyPath, Thing
+
+QuotaAmount = int | str
+"""An amount of a quota; a text: the name of the property whose value is the amount."""
+QuotaNeeds = Mapping[str, int | None]
+"""Amounts by name of the quota, as its service calls it; None: it is not known yet.
+
+A quota of another service than the type's own is called ``SERVICE/NAME``, such as ``network/port``.
+"""
+
+
+class Certainty(enum.StrEnum):
+    """The certainty of a finding."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    NOT_KNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A value that does not fit the cloud as it is now.
+
+    :ivar resource: the name of the resource.
+    :ivar path: the path of the value in its properties; (): the whole resource.
+    :ivar needed: what the template asks for.
+    :ivar available: what the cloud has.
+    :ivar advice: what the user can do.
+    """
+
+    resource: str
+    message: str
+    path: PropertyPath = ()
+    needed: str = ""
+    available: str = ""
+    advice: str = ""
+    certainty: Certainty = Certainty.CERTAIN
+
+
+class CloudFacts(typing.Protocol):
+    """Lists and limits of the cloud as the caller of a request sees them.
+
+    None stands for what is not known: the service has not answered yet, or not in time, or refuses to answer.
+    A rule then says nothing; it is called again when more is known.
+    """
+
+    @property
+    def project_id(self) -> str:
+        """The project that the caller's token is for."""
+
+    def members(self, service: str, path: str, items: str, **query: str | int) -> Sequence[JsonMap] | None:
+        """Return the members of a collection.
+
+        :param service: its type in the service catalog.
+        :param items: key of the members in an answer.
+        """
+
+    def entry(self, service: str, path: str, item: str, **query: str | int) -> JsonMap | None:
+        """Return the object in the answer to a GET; {}: there is none.
+
+        :param item: its key in the answer; "": the answer is the object.
+        """
+
+
+@dataclass(frozen=True)
+class PlannedStack:
+    """The resources of one template, and which of them an action makes.
+
+    :ivar created: names of the resources that did not exist.
+    :ivar replaced: names of those that get a new thing; the old one exists until that is made.
+    """
+
+    known: KnownStack
+    created: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
+
+    def new_of_type(self, *types: str) -> Iterator[KnownResource]:
+        """Yield the resources of some types that get a new thing."""
+        for resource in self.known.of_type(*types):
+            if resource.name in self.created or resource.name in self.replaced:
+                yield resource
+
+    def made(self, thing: Thing | None) -> KnownResource | None:
+        """Return the resource that makes a thing; None: none does, or it is not known."""
+        return self.known.made(thing)
+
+
+CloudRule = Callable[[PlannedStack, CloudFacts], Iterable[Misfit]]
+"""A rule over the resources of one template and the cloud.
+
+It says something only of resources that the action makes, and only what the service would refuse: a value
+that is not known breaks no rule.
+"""
+
+
+def needs_of(quota: Mapping[str, QuotaAmount], resource: KnownResource) -> QuotaNeeds:
+    """Return the amounts of declared quotas that a resource takes."""
+    return {name: _amount(amount, resource.values) for name, amount in quota.items()}
+
+
+def _amount(amount: QuotaAmount, values: JsonMap) -> int | None:
+    if isinstance(amount, int):
+        return amount
+    value = values.get(amount)
+    return value if isinstance(value, int) else None

@@ -1,0 +1,323 @@
+"""A preview compares what it would make with the cloud of the caller.
+
+The API and the engine are the real ones, and a real HTTP server answers as the block storage service.
+"""
+
+import dataclasses
+import pathlib
+import threading
+import time
+import typing
+import urllib.parse
+from collections.abc import Iterator
+
+import falcon.testing
+import pytest
+from harness.bare_api import ADDRESSES
+from harness.features import FEATURES_OF_API
+from harness.scripted_service import Answer, ScriptedService, serving
+from keystoneauth1.session import Session
+from simulation.helpers import ended
+from simulation.test_callers_cloud import Authenticated, endpoint
+from simulation.world import World
+from stoker.api.app import make_app
+from stoker.api.collaborators import Preflight
+from stoker.api.context import RequestContext
+from stoker.api.operations import Services
+from stoker.cli.wiring.routes import ROUTES
+from stoker.features.preflight import reader
+from stoker.features.preflight.api import ApiPreflight
+from stoker.features.preflight.check import CloudPreflight
+from stoker.features.preflight.reader import MOST_READINGS, CloudReaders
+from stoker.features.preflight.services import ServiceReadings
+from stoker.features.preview.updates import Previews
+from stoker.features.preview.validation import Validation
+from stoker.keystone.client_options import ClientOptions
+from stoker.resources.contract import (
+    CloudFacts,
+    Done,
+    Misfit,
+    PlannedStack,
+    Property,
+    ResourceType,
+    ResourceView,
+    Step,
+    StepContext,
+)
+
+Json = typing.Any
+LIMITS = "GET /v3/os-quota-sets/p1?usage=True"
+LISTS = "GET /v3/things"
+
+
+def too_many(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """The rule of Disk: its label is not that of a thing which exists."""
+    for disk in stack.new_of_type("Acme::Disk"):
+        label = disk.values.get("label")
+        if label == "bug":
+            raise KeyError("a rule of a plugin")
+        if label == "many":
+            for number in range(2 * MOST_READINGS):
+                cloud.members("block-storage", f"/{number}", "things")
+        elif label:
+            labels = [thing["label"] for thing in cloud.members("block-storage", "/things", "things") or ()]
+            if label in labels:
+                yield Misfit(disk.name, f"the label {label} is taken", ("label",), advice="Take another one.")
+
+
+class Disk(ResourceType):
+    service = "block-storage"
+    quota = {"volumes": 1, "gigabytes": "size"}
+    cloud_rules = (too_many,)
+    properties_schema = {
+        "size": Property("integer", update_allowed=True, default=1),
+        "kind": Property("string"),
+        "label": Property("string"),
+    }
+
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
+        return Done(physical_id=f"disk-{target.name}")
+
+
+class Site:
+    """The API over the simulation's world, with a type that has quotas.
+
+    :ivar storage: the block storage service.
+    """
+
+    def __init__(self, world: World, storage: ScriptedService) -> None:
+        self.world = world
+        self.storage = storage
+        storage.answers["GET /"] = storage.answers["GET /v3/"] = Answer(body=versions(storage.url))
+        storage.answers[LISTS] = Answer(body={"things": []})
+        self.allow(volumes=100, gigabytes=100)
+        self.auth = Authenticated(endpoint("block-storage", storage.url))
+        readings = ServiceReadings(ClientOptions(), self._session)
+        readers = CloudReaders(ask=readings.ask, has_service=readings.has_service, monotonic=time.monotonic)
+        preflight = ApiPreflight(CloudPreflight(world.context, readers))
+        features = {
+            **FEATURES_OF_API,
+            Previews: world.previews,
+            Validation: Validation(world.context),
+            Preflight: preflight,
+        }
+        self.services = Services(
+            database=world.database,
+            context=world.context,
+            guests=None,  # type: ignore[arg-type]
+            software=None,  # type: ignore[arg-type]
+            registry=world.registry,
+            sealer=world.sealer,
+            auth=self.auth,
+            clock=world.clock,
+            features=features,
+        )
+        self.api = falcon.testing.TestClient(make_app(self.services, ROUTES, ADDRESSES))
+
+    def _session(self, auth: Json, cache: dict[str, Json]) -> Session:
+        return Session(auth=auth, timeout=60.0, discovery_cache=cache)
+
+    def allow(self, **free: int) -> None:
+        """Give the project so much of each quota."""
+        quota = {name: {"limit": left, "in_use": 0, "reserved": 0} for name, left in free.items()}
+        self.storage.answers[LIMITS.partition("?")[0]] = Answer(body={"quota_set": quota})
+
+    def asked(self) -> list[str]:
+        """The requests that the service got, without those for its versions."""
+        return [request for request in self.storage.requests if request not in ("GET /", "GET /v3/")]
+
+    def previewed(self, resources: Json, project: str = "p1", query: str = "?check_cloud=true") -> Json:
+        """The answer to the preview of a creation."""
+        body = {"stack_name": "s", "template": document(resources)}
+        answer = self.api.simulate_post(f"/v1/{project}/stacks/preview{query}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json
+
+    def findings(self, resources: Json) -> list[str]:
+        """The messages of the findings for a creation."""
+        return [finding["message"] for finding in self.previewed(resources)["findings"]]
+
+    def make(self, resources: Json) -> str:
+        """Create a stack, and return its path."""
+        body = {"stack_name": "s", "template": document(resources)}
+        answer = self.api.simulate_post("/v1/p1/stacks", json=body)
+        assert answer.status_code == 201, answer.text
+        stack = self.world.database.read(lambda conn: self.world.stack(answer.json["stack"]["id"]))
+        assert self.world.settle(lambda: ended(self.world, stack), within=60)
+        return urllib.parse.urlsplit(answer.json["stack"]["links"][0]["href"]).path
+
+    def update_findings(self, path: str, resources: Json) -> list[Json]:
+        """The findings for an update."""
+        body = {"template": document(resources)}
+        answer = self.api.simulate_put(f"{path}/preview?check_cloud=true", json=body)
+        assert answer.status_code == 200, answer.text
+        return list(answer.json["findings"])
+
+
+def versions(url: str) -> Json:
+    links = [{"rel": "self", "href": f"{url}/v3/"}]
+    version = {"id": "v3.0", "status": "CURRENT", "version": "3.60", "min_version": "3.0", "links": links}
+    return {"versions": [version]}
+
+
+def document(resources: Json) -> Json:
+    return {"heat_template_version": "2018-08-31", "resources": resources}
+
+
+def disk(**properties: Json) -> Json:
+    return {"type": "Acme::Disk", "properties": properties}
+
+
+@pytest.fixture
+def storage() -> Iterator[ScriptedService]:
+    with serving() as service:
+        yield service
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path, storage: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.setattr(reader, "ANSWERED_WITHIN", 60.0)
+    return Site(World(tmp_path, hosts=1, types={"Acme::Disk": Disk}), storage)
+
+
+def test_a_finding_says_where_what_is_needed_what_there_is_and_what_to_do(site: Site) -> None:
+    site.allow(volumes=100, gigabytes=9)
+    answer = site.previewed({"a": disk(size=4), "b": disk(size=6)})
+    assert answer["stack"]["stack_name"] == "s"
+    assert answer["findings"] == [
+        {
+            "kind": "quota",
+            "path": "resources.b",
+            "message": "quota gigabytes of block-storage: 10 needed, 9 left (0 of 9 in use)",
+            "needed": "10",
+            "available": "9",
+            "certainty": "certain",
+            "advice": "Make room in the project, ask for less, or ask the operator for a larger quota of "
+            "gigabytes.",
+        }
+    ]
+
+
+def test_nothing_is_asked_unless_the_request_says_so(site: Site) -> None:
+    assert "findings" not in site.previewed({"a": disk()}, query="")
+    assert site.storage.requests == []
+
+
+def test_the_number_of_requests_does_not_grow_with_the_resources(site: Site) -> None:
+    resources = {f"d{number}": disk(size=number + 1, label=f"l{number}") for number in range(60)}
+    assert len(site.findings(resources)) == 1
+    assert site.asked() == [LIMITS, "GET /v3/things?limit=1000"]
+
+
+def test_a_rule_of_a_type_says_what_does_not_fit(site: Site) -> None:
+    site.storage.answers[LISTS] = Answer(body={"things": [{"label": "x"}]})
+    [finding] = site.previewed({"a": disk(label="x"), "b": disk(label="y")})["findings"]
+    assert (finding["kind"], finding["path"]) == ("fit", "resources.a.properties.label")
+    assert (finding["message"], finding["advice"]) == ("the label x is taken", "Take another one.")
+
+
+def test_an_update_counts_what_it_makes_changes_and_deletes(site: Site) -> None:
+    path = site.make({"a": disk(size=9), "b": disk(size=9), "c": disk(size=1)})
+    site.allow(volumes=0, gigabytes=5)
+    findings = site.update_findings(
+        path, {"a": disk(size=15), "b": disk(size=9, kind="x"), "d": disk(size=2)}
+    )
+    assert [(each["path"], each["needed"], each["certainty"]) for each in findings] == [
+        # a becomes 6 larger; b exists twice for a while, whatever becomes of c; d is new.
+        ("resources.a", "8", "certain"),
+        ("resources.b", "2", "likely"),
+    ]
+
+
+def test_what_stays_is_not_judged(site: Site) -> None:
+    path = site.make({"a": disk(size=9, label="x")})
+    site.storage.answers[LISTS] = Answer(body={"things": [{"label": "x"}]})
+    site.allow(volumes=0, gigabytes=0)
+    assert site.update_findings(path, {"a": disk(size=9, label="x")}) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            Answer(403, {"forbidden": {"message": "not for you", "code": 403}}),
+            "block-storage 403: not for you",
+        ),
+        (Answer(503), "block-storage 503"),
+        (Answer(200, "<html>"), "the answer cannot be read"),
+        (Answer(200, {"quota_set": []}), "quota_set is no object"),
+    ],
+)
+def test_a_service_that_does_not_tell_is_a_finding(site: Site, answer: Answer, words: str) -> None:
+    site.storage.answers[LIMITS.partition("?")[0]] = answer
+    [finding] = site.previewed({"a": disk()})["findings"]
+    assert finding["message"].startswith("not checked: block-storage: ")
+    assert words in finding["message"]
+    assert (finding["kind"], finding["certainty"]) == ("not checked", "not known")
+
+
+def test_a_service_that_is_silent_costs_its_time_and_is_a_finding(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "ANSWERED_WITHIN", 0.5)
+    gate = threading.Event()
+    ask = ServiceReadings.ask
+
+    def silent(*arguments: Json) -> Json:
+        gate.wait(600)
+        return ask(*arguments)
+
+    monkeypatch.setattr(ServiceReadings, "ask", silent)
+    readings = ServiceReadings(ClientOptions(), site._session)
+    readers = CloudReaders(ask=readings.ask, has_service=readings.has_service, monotonic=time.monotonic)
+    preflight = ApiPreflight(CloudPreflight(site.world.context, readers))
+    services = dataclasses.replace(site.services, features={**site.services.features, Preflight: preflight})
+    site.api = falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
+    assert site.findings({"a": disk(label="x")}) == [
+        "not checked: block-storage: no answer within 0.5 s (/os-quota-sets/p1, /things)"
+    ]
+    gate.set()
+
+
+def test_a_bug_of_a_rule_stops_nobody(site: Site) -> None:
+    assert site.findings({"a": disk(label="bug")}) == [
+        "not checked: a rule has failed; the log of the API says which"
+    ]
+
+
+def test_a_preflight_reads_so_many_lists_and_no_more(site: Site) -> None:
+    [message] = [text for text in site.findings({"a": disk(label="many")}) if "lists at most" in text]
+    assert message.startswith(f"not checked: block-storage: a preflight reads {MOST_READINGS} lists at most")
+    assert len(site.asked()) <= MOST_READINGS
+
+
+def test_a_service_that_the_callers_catalog_lacks_is_not_asked(site: Site) -> None:
+    site.auth.catalog = endpoint("compute", site.storage.url)
+    for resources in ({}, {"a": {"type": "OS::Heat::None"}}):
+        assert site.findings(resources) == []
+    assert site.storage.requests == []
+
+
+def test_who_is_not_named_by_keystone_or_has_another_project_asks_nobody(site: Site) -> None:
+    path = site.make({"a": disk(size=9)})
+    identify = site.auth.identify
+
+    def stranger(tenant: str, headers: Json) -> RequestContext:
+        return dataclasses.replace(identify(tenant, headers), access=None)
+
+    def admin(tenant: str, headers: Json) -> RequestContext:
+        return dataclasses.replace(identify("p2", headers), everywhere=True)
+
+    for identity, words in ((stranger, "nobody has named the caller"), (admin, "for another project")):
+        site.auth.identify = identity  # type: ignore[method-assign, assignment]
+        [finding] = site.update_findings(path, {"a": disk(size=10)})
+        assert words in finding["message"]
+    assert site.asked() == []
+
+
+def test_an_installation_without_the_feature_says_so(site: Site) -> None:
+    features = {kind: value for kind, value in site.services.features.items() if kind is not Preflight}
+    services = dataclasses.replace(site.services, features=features)
+    api = falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
+    body = {"stack_name": "s", "template": document({})}
+    assert api.simulate_post("/v1/p1/stacks/preview?check_cloud=true", json=body).status_code == 400
