@@ -271,7 +271,7 @@ def test_the_keyboard_reaches_everything(console: Console) -> None:
     assert page.evaluate("document.activeElement.tagName") == "H1"
     page.get_by_role("application").focus()
     page.keyboard.press("ArrowRight")
-    for _ in range(8):
+    for _ in range(10):
         if page.locator(".side h2").inner_text() == "schema":
             break
         page.keyboard.press(
@@ -330,7 +330,7 @@ def test_a_thousand_resources_leave_few_elements_in_the_page(console: Console) -
     expect(page.locator(".graph .far path")).not_to_have_count(0)
     shoot(page, "thousand")
     counts = [page.locator(".graph *").count()]
-    for _ in range(8):
+    for _ in range(10):
         page.get_by_role("button", name="Zoom in").click()
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         counts.append(page.locator(".graph *").count())
