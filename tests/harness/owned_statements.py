@@ -91,8 +91,12 @@ EXCEPTIONS: Mapping[str, str] = {
     "db/credentials.py:of_stack": _TASK,
     "db/event_sinks.py:of_stacks": "the stacks of the events that the transaction stores",
     "db/notifications.py:_read": "the stacks whose changes the transaction has noted",
+    "features/drift/rows.py:of_tree": "the stacks of the tree whose rows it has just read",
     "features/diagnosis/inspections.py:find": _OPERATOR,
+    "features/diagnosis/inspections.py:page": "the stacks of the tree whose rows it has just read",
     "features/diagnosis/inspections.py:children": "the stacks for which the tasks of an inspected stack wait",
+    "db/queries/nesting.py:data_by_path": "the stacks of the tree whose rows it has just read",
+    "db/queries/nesting.py:parent_resources": "the stacks of the tree whose resources are shown",
     "db/queries/nesting.py:timeout_mins": "the root that the row of the shown stack names",
     "db/queries/overview.py:_stuck": _OPERATOR,
     "db/queries/stack_list.py:get_many": "the ids come from rows that the project's list has given",
@@ -110,7 +114,7 @@ EXCEPTIONS: Mapping[str, str] = {
 """Functions that bring ids -> whose these are, and why that is enough."""
 LOOKUPS = (
     *("api/operations.py:read", "db/engine.py", "db/events.py"),
-    *("db/snapshots.py", "db/software.py", "db/stacks.py"),
+    *("db/snapshots.py", "db/software.py", "db/stacks.py", "db/statements.py"),
 )
 """Modules whose functions are given the id by another module: that one has to know whose it is."""
 
@@ -202,31 +206,41 @@ class ReportedOffences:
 
 
 def unowned(statement: sa.ClauseElement) -> Iterator[str]:
-    """Yield the public ids by which a statement reaches rows that it compares with no owner."""
+    """Yield the public ids by which a statement reaches rows that it compares with no owner.
+
+    An owner's column that is compared with one of another table of `OWNERS` counts if that table's rows are
+    reached through their owner: the rows of a stack that anybody names are nobody's yet.
+    """
     bound: dict[str, set[str]] = {}
-    compared: dict[str, set[str]] = {}
+    joined: dict[str, set[str]] = {}
+    owned: set[str] = set()
     for condition in visitors.iterate(statement):
-        for column, is_value in _comparisons(condition):
+        for column, other in _comparisons(condition):
             table = _table_of(column)
-            if table in PUBLIC:
-                compared.setdefault(table, set()).add(column.key)
-                if is_value:
-                    bound.setdefault(table, set()).add(column.key)
+            if isinstance(other, sa.BindParameter):
+                bound.setdefault(table, set()).add(column.key)
+            if column.key in OWNERS.get(table, ()):
+                if isinstance(other, sa.Column) and _table_of(other) in OWNERS:
+                    joined.setdefault(table, set()).add(_table_of(other))
+                else:
+                    owned.add(table)
+    while reached := {table for table, others in joined.items() if table not in owned and others & owned}:
+        owned |= reached
     for table, columns in sorted(bound.items()):
-        if not compared[table] & OWNERS[table]:
-            yield from (f"{table}.{name}" for name in sorted(columns & PUBLIC[table]))
+        if table not in owned:
+            yield from (f"{table}.{name}" for name in sorted(columns & PUBLIC.get(table, frozenset())))
 
 
-def _comparisons(condition: object) -> Iterator[tuple[sa.Column[typing.Any], bool]]:
-    """Yield the columns that a condition compares, and whether it is with a value."""
+def _comparisons(condition: object) -> Iterator[tuple[sa.Column[typing.Any], object]]:
+    """Yield the columns that a condition compares, and with what."""
     if isinstance(condition, OneOf):
         if isinstance(condition.column, sa.Column):
-            yield condition.column, True
+            yield condition.column, sa.bindparam(None)
     elif isinstance(condition, sa.BinaryExpression) and condition.operator in (operators.eq, operators.in_op):
         sides = (condition.left, condition.right)
         for side, other in (sides, sides[::-1]):
             if isinstance(side, sa.Column):
-                yield side, isinstance(other, sa.BindParameter)
+                yield side, other
 
 
 def _table_of(column: sa.Column[typing.Any]) -> str:

@@ -40,6 +40,17 @@ PARENT = tables.resource.alias("parent")
             .where(STACK.id == "x", RESOURCE.stack_id == "y"),
             [],
         ),
+        (
+            sa.select(tables.stack).join(tables.resource, RESOURCE.id == STACK.parent_resource_id)
+            .where(STACK.id == "x", RESOURCE.name == "y"),
+            ["stack.id"],
+        ),
+        (
+            sa.select(DEPLOYMENT.id).join(tables.resource, RESOURCE.id == DEPLOYMENT.resource_id)
+            .join(tables.stack, STACK.id == RESOURCE.stack_id)
+            .where(DEPLOYMENT.id == "x", STACK.project_id == "p"),
+            [],
+        ),
         (sa.select(tables.event).where(tables.event.c.stack_id == "x"), []),
         (sa.select(tables.task).where(tables.task.c.id == 1), []),
     ],
