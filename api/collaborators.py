@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 from ..db.ids import ResourceId, StackId
 from ..db.queries.guests import GuestServer
 from ..db.rows import ListedResource, Resource, Stack
+from ..engine.context import Review
 from ..engine.planning.requests import CallersCloud, CreateRequest, UpdateRequest
 from ..keystone.caller import CallerAccess
 from ..shapes import Json, JsonMap
@@ -93,3 +94,12 @@ class Preflight(typing.Protocol):
         self, stack: Stack, request: UpdateRequest, access: CallerAccess | None
     ) -> Sequence[JsonMap]:
         """Return the findings for an update."""
+
+    def review_of_creation(self, access: CallerAccess) -> Review:
+        """Return the review of a stack that is to be created.
+
+        It raises an answer 409 if the stack's environment asks for that and the cloud would not carry it out.
+        """
+
+    def review_of_update(self, stack: Stack, request: UpdateRequest, access: CallerAccess) -> Review:
+        """Return the review of an update; see review_of_creation."""

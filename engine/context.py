@@ -112,6 +112,7 @@ class Compiled:
     :ivar nested: the stacks that its resources are, by name, where the goal asks for them.
     :ivar event_sinks: names of queues, each with the seconds that a message stays there; those of a root
         stack count for its whole tree.
+    :ivar note: an addition to the reason with which the stack's action begins; "": there is none.
     :ivar warnings: problems that need not keep the stack from being made; its steps find out.
     """
 
@@ -128,11 +129,19 @@ class Compiled:
     nested: Mapping[str, NestedChild] = field(default_factory=dict)
     event_sinks: Sequence[tuple[str, int]] = ()
     warnings: Sequence[TemplateError] = ()
+    note: str = ""
 
     @property
     def size(self) -> int:
         """Return the bytes of the goal, as JSON."""
         return json_size([self.template, self.environment, dict(self.files), self.parameters])
+
+
+Review = Callable[[Compiled], str]
+"""Looks at a goal before anything of it is stored; returns the note for the stack's reason.
+
+An error that it raises keeps the action from being begun.
+"""
 
 
 class Compiler(typing.Protocol):

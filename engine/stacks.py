@@ -13,10 +13,10 @@ from ..db.states import Status, TaskKind
 from ..db.work import endings
 from ..resources.contract.cloud import Trustor
 from .actions import start_action, start_delete
-from .context import Compiled, EngineContext, Started, announce_started
+from .context import Compiled, EngineContext, Review, Started, announce_started
 from .planning.adopt import plan_adoption
 from .planning.plan import PlannedBreakpoints, TraversalScope, plan_create
-from .planning.requests import CREATED, CreateRequest
+from .planning.requests import CREATED, REVIEWED, CreateRequest
 from .quotas import QuotaName
 from .requested import compile_requested
 from .start import store_plan
@@ -92,7 +92,7 @@ def _row(
         owner=request.owner,
         action=action,
         status=Status.IN_PROGRESS,
-        reason=f"Stack {action} started",
+        reason=f"Stack {action} started{compiled.note}",
         traversal=scope.traversal,
         shard=scope.shard,
         deadline_at=deadline_at,
@@ -120,9 +120,10 @@ def _deadline(context: EngineContext, request: CreateRequest, now: float) -> flo
     return now + context.timeout(request.timeout_mins)
 
 
-def create_stack(context: EngineContext, request: CreateRequest) -> Stack:
+def create_stack(context: EngineContext, request: CreateRequest, review: Review | None = None) -> Stack:
     """Create or adopt a stack; it is committed when this returns, and runs once a conductor is there.
 
+    :param review: looks at the compiled goal first; None: nobody does.
     :raises TemplateError: the goal is wrong.
     :raises NameTaken: a living stack has the name.
     :raises LimitExceeded: the project has as much as it may have.
@@ -134,7 +135,9 @@ def create_stack(context: EngineContext, request: CreateRequest) -> Stack:
         # Before it costs more: a user who may have no more stacks would get this answer anyway.
         context.database.read(lambda conn: quotas.check_room(conn, request.project_id, QuotaName.STACKS))
     # What an adopted stack has was made by others, and may have more than its template says.
-    purpose = CREATED if request.adopted is None else request.goal.purpose
+    purpose = request.goal.purpose
+    if request.adopted is None:
+        purpose = CREATED if review is None else REVIEWED
     compiled = compile_requested(
         context,
         replace(request.goal, purpose=purpose),
@@ -143,6 +146,8 @@ def create_stack(context: EngineContext, request: CreateRequest) -> Stack:
         project_id=request.project_id,
         root_id=stack_id,
     )
+    if review is not None:
+        compiled = replace(compiled, note=review(compiled), nested={})
     if request.trustor is None:
         return store_stack(context, request, compiled)
     with context.delegations.begin(stack_id, request.trustor) as delegation:

@@ -10,7 +10,7 @@ from ..db.rows import Resource, Stack
 from ..db.states import Status
 from . import cancel as ending
 from .change import Change, commit_update
-from .context import EngineContext
+from .context import EngineContext, Review
 from .errors import Changing, NotUpdatable
 from .goals import compile_for, compile_update, previous_goal, stored_goal
 from .parent_resource import child_snapshot_id
@@ -23,16 +23,19 @@ TRIES = 20
 CANCELLED = "User cancelled operation"
 
 
-def update_stack(context: EngineContext, stack: Stack, request: UpdateRequest) -> None:
+def update_stack(
+    context: EngineContext, stack: Stack, request: UpdateRequest, review: Review | None = None
+) -> None:
     """Bring the stack to a new goal, at any moment; committed when this returns.
 
+    :param review: looks at the compiled goal first; None: nobody does.
     :raises TemplateError: the goal is wrong.
     :raises NotUpdatable: the stack's state allows no update; see change.start_update.
     :raises Changing: other requests have changed the stack each time that the goal was compiled.
     :raises DelegationRefused, KeystoneUnavailable: the stack needs a new credential and cannot get one.
     """
     context.delegations.renew(stack.root_id, request.trustor)
-    _retry(context, stack, lambda current: _change(context, current, request))
+    _retry(context, stack, lambda current: _change(context, current, request, review))
 
 
 def restore_stack(context: EngineContext, stack: Stack, snapshot_id: SnapshotId) -> None:
@@ -101,7 +104,7 @@ def _retry(context: EngineContext, stack: Stack, make: Callable[[Stack], Change]
     raise Changing(f"Stack {stack.name} is being changed by others all the time; try again")
 
 
-def _change(context: EngineContext, stack: Stack, request: UpdateRequest) -> Change:
+def _change(context: EngineContext, stack: Stack, request: UpdateRequest, review: Review | None) -> Change:
     timeout_mins = request.timeout_mins if request.timeout_mins is not None else stack.timeout_mins
     timeout = context.timeout(timeout_mins)
     columns: dict[str, object] = {"timeout_mins": timeout_mins}
@@ -109,9 +112,12 @@ def _change(context: EngineContext, stack: Stack, request: UpdateRequest) -> Cha
         columns["disable_rollback"] = request.disable_rollback
     if request.abort_on_breakpoint is not None:
         columns["abort_on_breakpoint"] = request.abort_on_breakpoint
+    compiled = compile_update(context, stack, request)
+    if review is not None and (note := review(compiled)):
+        columns["reason"] = f"Stack UPDATE started{note}"
     return Change(
         stack,
-        compile_update(context, stack, request),
+        compiled,
         lambda now: now + timeout,
         converge=request.converge,
         is_limited=request.is_limited,

@@ -1,5 +1,6 @@
 """Environments: parameters, and the registry that maps resource types, by patterns too."""
 
+import enum
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +44,10 @@ SECTIONS = (
     "encrypted_param_names",
     "parameter_merge_strategies",
 )
-_NOT_TYPES = ("resources", "base_url")
+STACK_SETTINGS = "stoker"
+"""Key in the registry of the settings for the whole stack: clients of Heat refuse sections of other names."""
+PREFLIGHT = "preflight"
+_NOT_TYPES = ("resources", "base_url", STACK_SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -199,9 +203,44 @@ def _check_registry(registry: JsonMap, errors: ErrorList) -> None:
                 errors.add(TemplateError("must be a map of resource names", (*path, name)))
             else:
                 _check_resources(target or {}, (*path, name), errors)
+        elif name == STACK_SETTINGS and not isinstance(target, str | None):
+            with errors.collect():
+                _check_stack_settings(target, (*path, name))
         elif not isinstance(target, str | None):
             text = f"must be the name of a type or of a template, not {written(target)}"
             errors.add(TemplateError(text, (*path, name)))
+
+
+class PreflightMode(enum.StrEnum):
+    """The effect of a comparison with the cloud on a request."""
+
+    REFUSE = "refuse"  #: a request that the cloud would not carry out is refused
+    WARN = "warn"  #: the stack's reason and its first event say what hinders
+    OFF = "off"  #: nothing is compared
+
+
+def preflight_mode(registry: JsonMap) -> PreflightMode | None:
+    """Return the mode that a valid environment sets for its stack; None: it sets none."""
+    settings = registry.get(STACK_SETTINGS)
+    mode = settings.get(PREFLIGHT) if isinstance(settings, Mapping) else None
+    return None if mode is None else PreflightMode(_without_yaml(mode))
+
+
+def _without_yaml(mode: object) -> str:
+    """Return a mode as it was written: YAML reads the word off as a boolean."""
+    return PreflightMode.OFF.value if mode is False else str(mode)
+
+
+def _check_stack_settings(settings: object, path: Path) -> None:
+    if not isinstance(settings, Mapping):
+        raise TemplateError(f"must be a map of: {PREFLIGHT}; not {written(settings)}", path)
+    for name, value in settings.items():
+        if name != PREFLIGHT:
+            raise TemplateError(f'"{name}" is not one of: {PREFLIGHT}{closest(str(name), [PREFLIGHT])}', path)
+        words = [mode.value for mode in PreflightMode]
+        if value is not None and _without_yaml(value) not in words:
+            text = f"must be one of: {', '.join(words)}; not {written(value)}"
+            raise TemplateError(text, (*path, PREFLIGHT))
 
 
 def _check_resources(entries: JsonMap, path: Path, errors: ErrorList) -> None:

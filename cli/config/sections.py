@@ -13,6 +13,7 @@ from ...engine.context import EngineSettings
 from ...engine.quotas import ProjectLimits
 from ...engine.signal_urls import GuestAddresses
 from ...engine.template_urls import FetchLimits
+from ...features.preflight.settings import PreflightSettings
 from ...features.registry import Feature, load
 from ...keystone.client_options import ClientSettings, ParameterChecks
 from ...keystone.delegated_auth import DelegationSettings
@@ -93,6 +94,7 @@ class Settings:
     upkeep = Section("stacks", StackUpkeep)
     operator_files = Section("stacks", OperatorFiles)
     fetches = Section("stacks", FetchLimits)
+    preflight = Section("stacks", PreflightSettings)
     remote_clouds = Section("stacks", RemoteCloudSettings)
     delegation = Section("stacks", DelegationSettings)
     sealing = Section("secrets", SealingSettings)

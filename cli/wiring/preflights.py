@@ -13,7 +13,9 @@ from ...features.preflight.api import ApiPreflight
 from ...features.preflight.check import CloudPreflight
 from ...features.preflight.reader import ANSWERED_WITHIN, CloudReaders
 from ...features.preflight.services import ServiceReadings
+from ...template.environment import PreflightMode
 from ..config.client_options import client_options
+from ..config.sections import Settings
 from .parts import Parts
 from .trusts import SECTION
 
@@ -36,4 +38,5 @@ def make_preflight(parts: Parts, context: EngineContext) -> Mapping[type, typing
     readers = CloudReaders(
         ask=readings.ask, has_service=readings.has_service, monotonic=parts.database.clock.monotonic
     )
-    return {Preflight: ApiPreflight(CloudPreflight(context, readers))}
+    preflight = CloudPreflight(context, readers)
+    return {Preflight: ApiPreflight(preflight, lambda: PreflightMode(Settings(conf).preflight.mode))}

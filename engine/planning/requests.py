@@ -131,6 +131,10 @@ class _Created(Purpose):
     is_new = True
 
 
+class _Reviewed(_Created):
+    keeps_nested = True
+
+
 class _Previewed(Purpose):
     is_new = True
     keeps_nested = True
@@ -156,6 +160,8 @@ STORED = Purpose()
 """The stack is stored, and conductors make it."""
 CREATED = _Created()
 """The stack is stored for the first time, and conductors make all of it."""
+REVIEWED = _Reviewed()
+"""The stack is stored for the first time, after a review of all of it, with its nested stacks."""
 PREVIEWED = _Previewed()
 """A user sees the stack that a creation would make."""
 MOVED = _Moved()

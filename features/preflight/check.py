@@ -6,11 +6,14 @@ from dataclasses import replace
 
 from ...db.rows import Stack
 from ...engine.context import Compiled, EngineContext
+from ...engine.errors import NotUpdatable
 from ...engine.planning.requests import PREVIEWED, CreateRequest, UpdateRequest
 from ...engine.requested import compile_requested
 from ...keystone.caller import CallerAccess
 from ...resources.contract.known_stack import PropertyPath
 from ...resources.contract.preflight import Certainty, CloudFacts, Misfit
+from ...sealing.sealer import SealError
+from ...template.errors import TemplateError
 from ...template.language import Path
 from ..preview.plan import ResourceChange
 from ..preview.updates import Previews
@@ -64,6 +67,16 @@ class CloudPreflight:
         :raises NotUpdatable: the stack's state allows no update.
         """
         changes = self._previews.preview(stack, request, nested=True)
+        return self.of_changes(changes, stack.project_id, access)
+
+    def of_goal(
+        self, stack: Stack, compiled: Compiled, request: UpdateRequest, access: CallerAccess
+    ) -> list[CloudFinding]:
+        """Return the findings for an update to a compiled goal; none where the update would fail anyway."""
+        try:
+            changes = self._previews.of_compiled(compiled, stack, converge=request.converge, nested=True)
+        except (NotUpdatable, TemplateError, SealError):
+            return []  # The update itself says so.
         return self.of_changes(changes, stack.project_id, access)
 
     def of_changes(

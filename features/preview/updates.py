@@ -45,9 +45,18 @@ class Previews:
         """
         check_updatable(stack)
         compiled = compile_update(self._context, stack, request)
+        return self.of_compiled(compiled, stack, converge=request.converge, nested=nested)
+
+    def of_compiled(
+        self, compiled: Compiled, stack: Stack, *, converge: bool, nested: bool
+    ) -> list[ResourceChange]:
+        """Return the changes that an update to a compiled goal would make; see preview.
+
+        :param converge: the update compares each resource with its thing first.
+        """
         try:
             preview = _TreePreview(self._context)
-            return preview.of_stack(compiled, stack, converge=request.converge, nested=nested)
+            return preview.of_stack(compiled, stack, converge=converge, nested=nested)
         except Unchangeable as error:
             raise NotUpdatable(str(error)) from error
 

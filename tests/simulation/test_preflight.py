@@ -44,6 +44,7 @@ from stoker.resources.contract import (
     Step,
     StepContext,
 )
+from stoker.template.environment import PreflightMode
 
 Json = typing.Any
 LIMITS = "GET /v3/os-quota-sets/p1?usage=True"
@@ -94,7 +95,8 @@ class Site:
         self.auth = Authenticated(endpoint("block-storage", storage.url))
         readings = ServiceReadings(ClientOptions(), self._session)
         readers = CloudReaders(ask=readings.ask, has_service=readings.has_service, monotonic=time.monotonic)
-        preflight = ApiPreflight(CloudPreflight(world.context, readers))
+        self.usual = PreflightMode.WARN
+        preflight = ApiPreflight(CloudPreflight(world.context, readers), lambda: self.usual)
         features = {
             **FEATURES_OF_API,
             Previews: world.previews,
@@ -145,6 +147,22 @@ class Site:
         stack = self.world.database.read(lambda conn: self.world.stack(answer.json["stack"]["id"]))
         assert self.world.settle(lambda: ended(self.world, stack), within=60)
         return urllib.parse.urlsplit(answer.json["stack"]["links"][0]["href"]).path
+
+    def request(self, resources: Json, mode: Json = None, path: str = "") -> falcon.testing.Result:
+        """The answer to a creation, or to the update of the stack of a path."""
+        environment = {} if mode is None else {"resource_registry": {"stoker": {"preflight": mode}}}
+        body = {"stack_name": "s", "template": document(resources), "environment": environment}
+        if path:
+            return self.api.simulate_put(path, json=body)
+        return self.api.simulate_post("/v1/p1/stacks", json=body)
+
+    def reasons(self) -> list[str]:
+        """The reasons with which the actions of the stack have begun, in the alphabet's order."""
+        events = self.api.simulate_get("/v1/p1/stacks").json["stacks"]
+        path = urllib.parse.urlsplit(events[0]["links"][0]["href"]).path
+        listed = self.api.simulate_get(f"{path}/events").json["events"]
+        reasons = [str(item["resource_status_reason"]) for item in listed]
+        return sorted(reason for reason in reasons if "started" in reason)
 
     def update_findings(self, path: str, resources: Json) -> list[Json]:
         """The findings for an update."""
@@ -270,7 +288,7 @@ def test_a_service_that_is_silent_costs_its_time_and_is_a_finding(
     monkeypatch.setattr(ServiceReadings, "ask", silent)
     readings = ServiceReadings(ClientOptions(), site._session)
     readers = CloudReaders(ask=readings.ask, has_service=readings.has_service, monotonic=time.monotonic)
-    preflight = ApiPreflight(CloudPreflight(site.world.context, readers))
+    preflight = ApiPreflight(CloudPreflight(site.world.context, readers), lambda: site.usual)
     services = dataclasses.replace(site.services, features={**site.services.features, Preflight: preflight})
     site.api = falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
     assert site.findings({"a": disk(label="x")}) == [
@@ -300,6 +318,7 @@ def test_a_service_that_the_callers_catalog_lacks_is_not_asked(site: Site) -> No
 
 def test_who_is_not_named_by_keystone_or_has_another_project_asks_nobody(site: Site) -> None:
     path = site.make({"a": disk(size=9)})
+    site.storage.requests.clear()
     identify = site.auth.identify
 
     def stranger(tenant: str, headers: Json) -> RequestContext:
@@ -321,3 +340,91 @@ def test_an_installation_without_the_feature_says_so(site: Site) -> None:
     api = falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
     body = {"stack_name": "s", "template": document({})}
     assert api.simulate_post("/v1/p1/stacks/preview?check_cloud=true", json=body).status_code == 400
+
+
+HINDERED = (
+    "preflight: 1 finding: resources.a: quota gigabytes of block-storage: 10 needed, 9 left (0 of 9 in use)"
+)
+
+
+def test_a_warning_stands_in_the_stacks_reason_and_first_event(site: Site) -> None:
+    site.allow(volumes=100, gigabytes=9)
+    assert site.request({"a": disk(size=10)}).status_code == 201
+    assert site.reasons() == [f"Stack CREATE started; {HINDERED}"]
+
+
+def test_a_stack_that_fits_begins_as_without_a_preflight(site: Site) -> None:
+    path = site.make({"a": disk(size=10)})
+    assert site.request({"a": disk(size=20)}, path=path).status_code == 202
+    assert site.reasons() == ["Stack CREATE started", "Stack UPDATE started"]
+
+
+def test_what_is_refused_is_not_begun_and_all_findings_are_told(site: Site) -> None:
+    site.allow(volumes=0, gigabytes=9)
+    answer = site.request({"a": disk(size=10, label="bug")}, "refuse")
+    assert answer.status_code == 201, "a bug of a rule stops nobody"
+    answer = site.request({"a": disk(size=10)}, "refuse")
+    assert answer.status_code == 409
+    error = answer.json["error"]
+    assert error["type"] == "PreflightRefused"
+    assert error["message"].startswith("The cloud would not carry this out: 2 findings:\n- resources.a: ")
+    assert [each["path"] for each in error["errors"]] == ["resources.a", "resources.a"]
+    assert error["errors"][0]["certainty"] == "certain"
+    assert len(site.api.simulate_get("/v1/p1/stacks").json["stacks"]) == 1
+
+
+def test_an_update_is_refused_or_warned_of_too(site: Site) -> None:
+    path = site.make({"a": disk(size=1)})
+    site.allow(volumes=0, gigabytes=9)
+    assert site.request({"a": disk(size=11)}, "refuse", path).status_code == 409
+    assert site.reasons() == ["Stack CREATE started"]
+    assert site.request({"a": disk(size=11)}, "warn", path).status_code == 202
+    assert site.reasons()[-1] == f"Stack UPDATE started; {HINDERED}"
+
+
+@pytest.mark.parametrize(
+    ("usual", "mode", "status", "asked"),
+    [
+        ("off", None, 201, False),
+        ("warn", "off", 201, False),
+        ("refuse", False, 201, False),
+        ("refuse", None, 409, True),
+        ("off", "refuse", 409, True),
+        ("refuse", "warn", 201, True),
+    ],
+)
+def test_an_environment_wins_over_the_operators_mode(
+    site: Site, usual: str, mode: Json, status: int, asked: bool
+) -> None:
+    site.usual = PreflightMode(usual)
+    site.allow(volumes=0)
+    assert site.request({"a": disk()}, mode).status_code == status
+    assert bool(site.asked()) is asked
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"preflight": "yes"}, "must be one of: refuse, warn, off; not"),
+        ({"preflights": "off"}, "is not one of: preflight"),
+        (["off"], "must be a map of: preflight"),
+    ],
+)
+def test_a_wrong_mode_is_an_error_of_the_environment(site: Site, settings: Json, words: str) -> None:
+    body = {"stack_name": "s", "template": document({})}
+    body["environment"] = {"resource_registry": {"stoker": settings}}
+    answer = site.api.simulate_post("/v1/p1/stacks", json=body)
+    assert answer.status_code == 400
+    assert words in answer.json["error"]["message"]
+
+
+def test_a_request_without_a_named_caller_is_not_reviewed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identify = site.auth.identify
+    monkeypatch.setattr(
+        site.auth, "identify", lambda *args: dataclasses.replace(identify(*args), access=None)
+    )
+    site.allow(volumes=0)
+    assert site.request({"a": disk()}, "refuse").status_code == 201
+    assert site.storage.requests == []

@@ -49,8 +49,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("features", "api", "conductor", "engine", "ring", "rpc", "db", "observe"),
     },
     "features/preflight": {
-        *("features", "features/preview", "engine", "engine/planning", "keystone", "template"),
-        *("resources", "resources/openstack", "db"),
+        *("features", "features/preview", "api", "engine", "engine/planning", "keystone", "template"),
+        *("sealing", "resources", "resources/openstack", "db"),
     },
     "features/preview": {
         *(
