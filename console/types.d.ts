@@ -114,6 +114,7 @@ interface Task {
   state: string;
   attempt?: number;
   conductor?: string | null;
+  since?: string | null;
   waits_for?: string | null;
 }
 
@@ -218,7 +219,15 @@ interface Bar {
   reason: string;
   taken: string | null;
   again: number | null;
+  waits: Wait[];
   ready: number | null;
+}
+
+/** A pause of an attempt: until its next try, or for something else. */
+interface Wait {
+  from: number;
+  to: number | null;
+  reason: string;
 }
 
 interface Row {

@@ -1,6 +1,9 @@
 // Turns events into bars: one for each attempt of each resource, and one for each hold at a breakpoint.  Pure.
 
+import { taskWords } from "./states.js";
+
 const END = /_(COMPLETE|FAILED)$/;
+const AGAIN = /^will be tried again: (.*?)(?:; next try in (\d+) s)?$/s;
 
 /**
  * Return the seconds of an event's instant.
@@ -21,7 +24,7 @@ function barFrom(event, kind) {
   const action = kind === "hold" ? event.reason.split(" ")[0] : event.status.split("_")[0];
   return {
     key: event.key, kind, status: event.status, from: secondsOf(event), to: null, conductor: event.conductor, attempt: event.attempt, action,
-    failed: false, reason: "", taken: null, again: null, ready: event.ready ? Date.parse(event.ready) / 1000 : null,
+    failed: false, reason: "", taken: null, again: null, waits: [], ready: event.ready ? Date.parse(event.ready) / 1000 : null,
   };
 }
 
@@ -61,6 +64,32 @@ export function rowsOf(events) {
 }
 
 /**
+ * Return the pause before a retry that an event shows; null: it shows none.
+ *
+ * @param {StackEvent} event
+ * @returns {Wait | null}
+ */
+function waitOf(event) {
+  const match = AGAIN.exec(event.reason);
+  const from = secondsOf(event);
+  return match && { from, to: match[2] ? from + Number(match[2]) : null, reason: match[1] };
+}
+
+/**
+ * Return whether an event only says that the try of an open bar goes on; a pause becomes a part of the bar.
+ *
+ * @param {Bar[]} bars
+ * @param {Bar} open
+ * @param {StackEvent} event
+ */
+function goesOn(bars, open, event) {
+  if (open.kind !== "try" || isHold(event) || event.status !== open.status) return false;
+  const wait = waitOf(event);
+  if (wait) bars.splice(-1, 1, { ...open, attempt: event.attempt ?? open.attempt, waits: [...open.waits, wait] });
+  return wait !== null || event.attempt === open.attempt;
+}
+
+/**
  * Let an event end the open bar of a row, and begin the next one.
  *
  * @param {Bar[]} bars
@@ -70,11 +99,28 @@ function add(bars, event) {
   const last = bars.at(-1);
   const open = last && last.to === null ? last : null;
   const isHeld = isHold(event);
-  if (open?.kind === "try" && !isHeld && event.status === open.status && event.attempt === open.attempt) return;
+  if (open && goesOn(bars, open, event)) return;
   if (open) bars.splice(-1, 1, ended(open, event));
   if (isHeld) bars.push(barFrom(event, "hold"));
   else if (event.status.endsWith("IN_PROGRESS")) bars.push(barFrom(event, "try"));
   else if (END.test(event.status) && !open && !event.status.startsWith("INIT")) bars.push(ended(barFrom(event, "try"), event));
+}
+
+/**
+ * Return rows with what their open bars wait for now, which no event says: a signal, a nested stack, the next try.
+ *
+ * @param {Row[]} rows
+ * @param {Resource[]} resources
+ */
+export function withPresentWaits(rows, resources) {
+  const parked = new Map(resources.filter((item) => item.task?.state === "parked").map((item) => [item.id, item]));
+  return rows.map((row) => {
+    const item = parked.get(row.key);
+    const bar = row.bars.at(-1);
+    if (!item || !bar || bar.kind !== "try" || bar.to !== null || bar.waits.some((wait) => (wait.to ?? Infinity) > Date.now() / 1000)) return row;
+    const from = Math.max(bar.from, Date.parse(item.task?.since ?? "") / 1000 || bar.from);
+    return { ...row, bars: [...row.bars.slice(0, -1), { ...bar, waits: [...bar.waits, { from, to: null, reason: item.task?.waits_for === "retry" ? item.reason : taskWords(item.task) ?? "" }] }] };
+  });
 }
 
 /**

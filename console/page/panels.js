@@ -41,7 +41,7 @@ export class TimelinePanel {
     const requires = new Map(resources.map((item) => [item.id, item.requires]));
     const since = this._all.checked ? null : latestAction(events);
     this._missing.textContent = missingWords(events, since) ?? "";
-    this._timeline.show(eventsOfBars(events, resources), { since, requires, isLive: this._data.isBusy });
+    this._timeline.show(eventsOfBars(events, resources), { resources, since, requires, isLive: this._data.isBusy });
   }
 
   end() {

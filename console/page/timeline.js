@@ -1,11 +1,13 @@
 // Draws a bar for each attempt.  Only the rows in view are in the page.
 
-import { h, named, put, span, spelled } from "./dom.js";
-import { criticalPath, rowsOf, sharesOf } from "./attempts.js";
+import { button, h, named, put, span, spelled } from "./dom.js";
+import { criticalPath, rowsOf, sharesOf, withPresentWaits } from "./attempts.js";
 import { hueOf } from "./states.js";
 
 const ROW = 24;
 const SPARE = 8;
+/** Rows of one page; the last ones are shown first. */
+const PAGE = 500;
 const MOST_SHARES = 3;
 const DAY = 86_400;
 const TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, DAY];
@@ -51,8 +53,32 @@ export function barWords(bar, now) {
   return [
     `${bar.action.toLowerCase()}${bar.kind === "hold" ? " held at a breakpoint" : ""}`,
     bar.attempt ? `attempt ${bar.attempt}` : null, bar.conductor, span((bar.to ?? now) - bar.from),
-    bar.failed ? `failed: ${bar.reason}` : null, bar.taken ? `taken over by ${bar.taken}` : null, bar.to === null ? "not ended" : null,
+    ...bar.waits.map((wait) => waitWords(wait, bar.to ?? now)), bar.failed ? `failed: ${bar.reason}` : null, bar.taken ? `taken over by ${bar.taken}` : null, bar.to === null ? "not ended" : null,
   ].filter(Boolean).join(", ");
+}
+
+/**
+ * Return the words of a wait: how long it took, and its reason.
+ *
+ * @param {Wait} wait
+ * @param {number} now end of a wait that has not ended, in seconds.
+ */
+export function waitWords(wait, now) {
+  return `waited ${span(Math.min(wait.to ?? now, now) - wait.from)}: ${wait.reason}`;
+}
+
+/**
+ * Return the rows of a page, from the end.
+ *
+ * @template T
+ * @param {T[]} rows
+ * @param {number} page 0: the last one.
+ */
+export function pageOf(rows, page, size = PAGE) {
+  const last = Math.max(0, Math.ceil(rows.length / size) - 1);
+  const at = Math.min(page, last);
+  const [from, to] = [Math.max(0, rows.length - size * (at + 1)), rows.length - size * at];
+  return { page: at, last, from, to, rows: rows.slice(from, to) };
 }
 
 /**
@@ -89,7 +115,9 @@ export class TimelineView {
     this._scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Timeline", on: { scroll: () => this._later() } }, this._body);
     this._legend = h("div", { class: "legend" });
     this._summary = h("p", { class: "summary" });
-    this.element = h("div", { class: "timeline" }, this._legend, this._summary, this._axis, this._scroll);
+    this._page = 0;
+    this._pager = h("div", { class: "pager", role: "group", "aria-label": "Pages of the timeline", hidden: true });
+    this.element = h("div", { class: "timeline" }, this._legend, this._summary, this._pager, this._axis, this._scroll);
     this._size = new ResizeObserver(() => {
       this._drawn.clear();
       this._later();
@@ -108,15 +136,18 @@ export class TimelineView {
    *
    * @param {StackEvent[]} events
    * @param {object} options
+   * @param {Resource[]} options.resources have the tasks that wait now.
    * @param {number | null} options.since leaves out events before this instant; null: none.
    * @param {Map<string, string[]>} options.requires are the keys of the rows that each one needs.
    * @param {boolean} options.isLive lets bars that have not ended grow.
    */
-  show(events, { since, requires, isLive }) {
+  show(events, options) {
+    const { resources, since, requires, isLive } = options;
     const used = since === null ? events : events.filter((event) => Date.parse(event.at) / 1000 >= since - 0.0005);
-    this._rows = rowsOf(used).filter((row) => row.bars.length);
-    this._path = criticalPath(this._rows, requires);
-    this._summary.textContent = pathWords(sharesOf(this._rows, this._path));
+    const all = withPresentWaits(rowsOf(used).filter((row) => row.bars.length), resources);
+    this._path = criticalPath(all, requires);
+    this._summary.textContent = pathWords(sharesOf(all, this._path));
+    this._rows = this._paged(all, () => this.show(events, options));
     const hosts = [...new Set(used.flatMap((event) => event.conductor ?? []))].sort();
     this._hosts = hosts;
     const starts = this._rows.flatMap((row) => row.bars.map((bar) => bar.from));
@@ -127,9 +158,29 @@ export class TimelineView {
     this._drawn.clear();
     if (this._to - this._from < 0.1) this._to = this._from + 0.1;
     put(this._legend, hosts.map((host) => h("span", { class: `key ${hueOf(host, hosts)}` }, named(host))),
-      h("span", { class: "key failed" }, "failed"), h("span", { class: "key hold" }, "held"),
+      h("span", { class: "key failed" }, "failed"), h("span", { class: "key hold" }, "held"), h("span", { class: "key pause" }, "waits"),
       h("span", { class: "key decisive" }, "decided the duration"));
     this._later();
+  }
+
+  /**
+   * Return the rows of the chosen page, and offer the others.
+   *
+   * @param {Row[]} all
+   * @param {() => void} again shows the events anew.
+   */
+  _paged(all, again) {
+    const { page, last, from, to, rows } = pageOf(all, this._page);
+    const turn = (/** @type {number} */ next) => () => {
+      this._page = next;
+      this._scroll.scrollTop = 0;
+      again();
+    };
+    this._page = page;
+    this._pager.hidden = last === 0;
+    put(this._pager, h("span", { role: "status" }, `Rows ${(from + 1).toLocaleString("en")} to ${to.toLocaleString("en")} of ${all.length.toLocaleString("en")}`),
+      button("Earlier", turn(page + 1), { disabled: page === last }), button("Later", turn(page - 1), { disabled: page === 0 }));
+    return rows;
   }
 
   _later() {
@@ -204,10 +255,13 @@ export class TimelineView {
     const to = bar.to ?? this._to;
     const left = this._percent(bar.from);
     const text = barWords(bar, this._to);
+    const part = (/** @type {number} */ at) => ((at - bar.from) / Math.max(1e-6, to - bar.from)) * 100;
     const kind = bar.kind === "hold" ? "hold" : bar.failed ? "failed" : row.isStack ? "whole" : hueOf(bar.conductor, this._hosts ?? []);
     const label = bar.kind === "hold" ? "held" : `${bar.failed ? "✕ " : ""}${(bar.attempt ?? 0) > 1 ? `#${bar.attempt} ` : ""}${bar.conductor ?? ""}`;
     return h("span", { class: `bar ${kind} ${bar.to === null ? "open" : ""}`, title: text, style: { left: `${left}%`, width: `${Math.max(0, this._percent(to) - left)}%` } },
-      bar.again === null ? null : h("i", { style: { left: `${((bar.again - bar.from) / Math.max(1e-6, to - bar.from)) * 100}%` } }),
+      bar.waits.map((wait) => h("i", { class: "pause", title: waitWords(wait, to),
+        style: { left: `${part(wait.from)}%`, width: `${Math.max(0, part(Math.min(wait.to ?? to, to)) - part(wait.from))}%` } })),
+      bar.again === null ? null : h("i", { style: { left: `${part(bar.again)}%` } }),
       h("span", {}, row.isStack ? bar.action.toLowerCase() : label), h("span", { class: "sr" }, text));
   }
 }

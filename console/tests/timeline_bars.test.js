@@ -5,9 +5,9 @@ import { test } from "node:test";
 
 import { event, graphOf, SHOP, stackEvent, WEB } from "./answers.js";
 
-import { criticalPath, eventsOfBars, latestAction, rowsOf, secondsOf, sharesOf } from "../page/attempts.js";
+import { criticalPath, eventsOfBars, latestAction, rowsOf, secondsOf, sharesOf, withPresentWaits } from "../page/attempts.js";
 import { eventsOf, resourcesOf } from "../page/shapes.js";
-import { barWords, pathWords, tickWords, ticksOf } from "../page/timeline.js";
+import { barWords, pageOf, pathWords, tickWords, ticksOf } from "../page/timeline.js";
 
 const START = Date.parse("2026-11-24T02:12:00Z") / 1000;
 const instant = (second) => `2026-11-24T02:12:${second.toFixed(3).padStart(6, "0")}Z`;
@@ -132,4 +132,31 @@ test("the words of a tick are exact: no two ticks of an axis have the same", () 
       assert.equal(new Set(words).size, words.length, `${length} s on ${width} pixels: ${words}`);
     }
   }
+});
+
+test("the pauses before retries are parts of their bar, each with its reason", () => {
+  const again = (second, number) => event(SHOP, "network", "CREATE_IN_PROGRESS", second, {
+    attempt: number, conductor: "conductor-1", resource_status_reason: `will be tried again: over the quota: cores, try ${number}; next try in 10 s`,
+  });
+  const [first, last] = attempt(SHOP, "network", [1, 1, 30], { number: 3 });
+  const [bar, ...others] = only([{ ...first, attempt: 1 }, again(2, 1), again(13, 2), last]);
+  assert.deepEqual(others, []);
+  assert.deepEqual(bar.waits.map((wait) => [wait.from - START, wait.to - START, wait.reason]), [[2, 12, "over the quota: cores, try 1"], [13, 23, "over the quota: cores, try 2"]]);
+  assert.match(barWords(bar, 0), /attempt 3, .*waited 10 s: over the quota: cores, try 1, waited 10 s: over the quota: cores, try 2/);
+});
+
+test("a bar that has not ended says for what its resource waits now", () => {
+  const [first] = attempt(SHOP, "network", [1, 1, 2]);
+  const resources = resourcesOf(graphOf()).map((item) => (item.name === "network" ? { ...item, task: { action: "create", state: "parked", since: instant(5), waits_for: "signal" } } : item));
+  const [{ bars: [bar] }] = withPresentWaits(rows([first]), resources);
+  assert.deepEqual(bar.waits, [{ from: START + 5, to: null, reason: "create: waits for a signal" }]);
+  assert.match(barWords(bar, START + 25), /waited 20 s: create: waits for a signal, not ended/);
+});
+
+test("a page of rows is counted from the end", () => {
+  const numbers = Array.from({ length: 12 }, (_, index) => index);
+  assert.deepEqual(pageOf(numbers, 0, 5), { page: 0, last: 2, from: 7, to: 12, rows: [7, 8, 9, 10, 11] });
+  assert.deepEqual(pageOf(numbers, 2, 5), { page: 2, last: 2, from: 0, to: 2, rows: [0, 1] });
+  assert.deepEqual(pageOf(numbers, 9, 5).page, 2, "the page is gone");
+  assert.deepEqual(pageOf([], 0, 5), { page: 0, last: 0, from: 0, to: 0, rows: [] });
 });
