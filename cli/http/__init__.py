@@ -1,7 +1,7 @@
 """The HTTP server of the API.
 
 It extends waitress, for no server that was tried in its place (one process, four threads, the attacks of
-`tests/unit/test_cli_serving.py`) withstands them by its settings.  Of 51 malformed requests waitress 3.0.2
+`tests/unit/cli/test_serving.py`) withstands them by its settings.  Of 51 malformed requests waitress 3.0.2
 itself refuses 36, gunicorn 27.0.1 (gthread) 43, uvicorn 0.54.0 with h11 and a2wsgi 1.10.10 31, granian 2.8.7
 24; each answers at least one and then the request hidden behind it.  None answers a health check while all
 threads are busy, limits the connections of one address, ends a body that arrives a byte at a time, or has

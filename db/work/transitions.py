@@ -1,6 +1,6 @@
 """Every change of a task's state: one function for each word of the state table.
 
-No other module writes ``task.state``; ``tests/unit/test_db_boundaries.py`` holds that.  `ALL` lists the words
+No other module writes ``task.state``; ``tests/unit/db/test_boundaries.py`` holds that.  `ALL` lists the words
 with their arrows, and doc/glossary.md explains them.
 
 Callers have locked the rows and have seen their states.  Each statement compares the state again, so a row in

@@ -71,7 +71,7 @@ def evidence(names: Collection[str]) -> Mapping[str, Evidence]:
     :param names: names of types of services.
     """
     on_services = types_on_services(names)
-    sources = [file.read_text() for file in UNIT_TESTS.glob("*.py")]
+    sources = [file.read_text() for file in UNIT_TESTS.rglob("*.py")]
     in_unit_tests = {name for text in sources if SCRIPTED in text for name in types_in_source(text)}
 
     def evidence_of(name: str) -> Evidence:

@@ -30,11 +30,11 @@ MAKE: dict[str, Callable[[Stage], Case]] = {}
 shall fix."""
 ELSEWHERE = {
     "The disk of the database is full": "tests/services/db/test_engine.py: it counts as one that is away",
-    "The disk of the conductors' group is full": "tests/unit/test_ring_group.py: an empty record is none",
+    "The disk of the conductors' group is full": "tests/unit/ring/test_group.py: an empty record is none",
     "No thread can be started, or memory is short": "tests/simulation/test_exhaustion.py: no claim is lost",
     "A connection to the database is half open": "tests/process/test_half_open.py: the others take over",
     "One step kills conductor after conductor": "tests/simulation/test_losses.py: the resource fails",
-    "The API refuses clients": "tests/unit/test_cli_serving.py: each limit; tests/process/test_attacked.py",
+    "The API refuses clients": "tests/unit/cli/test_serving.py: each limit; tests/process/test_attacked.py",
     "A request asks for too much": "tests/process/test_budget.py: it is refused with the path",
     "An expression takes too long": "tests/process/test_expressions.py: the stack fails, all others go on",
     "Clocks differ": "tests/process/test_clocks.py: nothing is early or late, and each is told",
@@ -45,7 +45,9 @@ ELSEWHERE = {
     "A thing is still in use": "tests/cloud/test_cinder_updates.py: the reason names who uses it",
     "A name is not found": "tests/cloud/test_nova_server.py: wrong names of all kinds",
     "The cloud has no such service": "tests/cloud/test_request_checks.py: the type is refused",
-    "A thing went to status ERROR": "tests/unit/test_nova_server_rules.py: the fault is the reason",
+    "A thing went to status ERROR": (
+        "tests/unit/resources/openstack/nova/test_server_rules.py: the fault is the reason"
+    ),
     "A stack in another region or cloud fails": "tests/deploy/test_regions.py: the reason names the place",
     "The stack has no credential": "tests/simulation/test_delegation.py: the step fails with that reason",
 }

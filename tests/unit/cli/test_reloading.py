@@ -72,5 +72,5 @@ def test_each_change_is_told(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("program", ["stoker-conductor"])
 def test_the_values_that_may_change_are_marked_in_the_sample(program: str) -> None:
-    sample = (pathlib.Path(__file__).parents[2] / "etc" / "stoker.conf.sample").read_text()
+    sample = (pathlib.Path(__file__).parents[3] / "etc" / "stoker.conf.sample").read_text()
     assert sample.count("can be changed without restarting") >= 4

@@ -8,7 +8,7 @@ import sys
 import pytest
 from harness import environment
 
-TESTS = pathlib.Path(__file__).parents[1]
+TESTS = pathlib.Path(__file__).parents[2]
 CALLER = {
     **{"PATH": os.environ["PATH"], "HOME": "/home/caller", "TMPDIR": "/var/tmp", "PYTEST_ADDOPTS": "-q"},
     **{"PYTHONUNBUFFERED": "1", "PYTHONPATH": "/else", "TERM": "dumb", "LANG": "de_DE", "LC_ALL": "C"},

@@ -17,7 +17,7 @@ from stoker.cli.wiring.policy import RULES
 from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 READ = re.compile(r'request\.(?:one|values|flag|number)\(\s*"([\w-]+)"')
 PATH = "/v1/openapi.json"
 

@@ -13,7 +13,7 @@ from harness.tested_types import (
     types_on_services,
 )
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 MODULE = '''
 """OS::Nova::Flavor is not created here."""
 PLAIN = "OS::Nova::Server"

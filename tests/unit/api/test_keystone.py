@@ -13,7 +13,7 @@ from stoker.api.stack_requests import changes_nothing
 from stoker.cli.wiring.policy import list_rules
 from stoker.cli.wiring.routes import ROUTES
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 TENANT = "0123"
 
 
