@@ -474,6 +474,17 @@ def test_functions_take_few_parameters(modules: list[Module]) -> None:
     )
 
 
+def test_unit_tests_lie_in_the_folders_of_the_product() -> None:
+    """So who changes a module finds its tests where it lies; the tests' own parts are in ``harness``."""
+    here = pathlib.Path(__file__).parent
+    folders = [path.relative_to(here) for path in here.rglob("*") if any(path.glob("test_*.py"))]
+    assert len(folders) > 20
+    own = pathlib.Path("harness")
+    _assert_none(
+        [f"tests/unit/{folder}" for folder in folders if folder != own and not (ROOT / folder).is_dir()]
+    )
+
+
 def test_configuration_is_read_in_cli_only(modules: list[Module]) -> None:
     offenders = []
     for module in modules:
