@@ -122,13 +122,14 @@ def _judged(parts: Sequence[PlannedPart], cloud: CloudFacts) -> list[CloudFindin
     A rule of a type, or a service's answer that nobody foresees, must not keep a user from their stack.
     """
     try:
-        return [*find_exceeded(parts, cloud), *_misfits(parts, cloud), *_unknown(parts)]
+        return [*find_exceeded(parts, cloud), *misfits_of(parts, cloud), *_unknown(parts)]
     except Exception:
         LOG.exception("A rule of a preflight failed")
         return [_not_checked("a rule has failed; the log of the API says which")]
 
 
-def _misfits(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
+def misfits_of(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
+    """Yield the values of what an action makes that the cloud would refuse as it is now."""
     for part in parts:
         made = {*part.stack.created, *part.stack.replaced}
         types = {part.types[part.after[name].type]: None for name in part.after if name in made}

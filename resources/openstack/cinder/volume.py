@@ -25,6 +25,7 @@ from ..names import resolve
 from ..polling import FIRST_PAUSE, STEADY_PAUSE, pause
 from ..service import RemoteNotFound, object_of
 from ..statuses import StatusMeaning
+from .fits import VOLUME_FITS
 from .sizes import volume_needs
 from .volume_backups import VolumeBackups, restore
 from .volume_changes import VolumeChange, VolumeChanges, act
@@ -65,6 +66,7 @@ class Volume(VolumeBackups, DeclaredType):
         "source_volid": NamedRemote("cinder.volume", "source_volid"),
         "volume_type": NamedRemote("cinder.vtype", "volume_type"),
     }
+    cloud_rules = VOLUME_FITS
     apart = ("backup_id", "read_only", "scheduler_hints", "multiattach")
     properties_schema = PROPERTIES
     attributes_schema = ATTRIBUTES

@@ -1,12 +1,15 @@
 """OS::Designate::Zone and OS::Designate::RecordSet: names in DNS."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
 from ...contract import (
     Attribute,
     CloudCalls,
+    CloudFacts,
+    Misfit,
+    PlannedStack,
     Property,
     PropertyError,
     ResourceView,
@@ -32,6 +35,17 @@ RECORD_TYPES = AllowedValues(
         *("NS", "PTR", "SSHFP", "SOA", "CAA", "CERT", "NAPTR"),
     )
 )
+
+
+def zones_that_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the zones whose names are taken."""
+    for zone in stack.known.of_type("OS::Designate::Zone"):
+        name = zone.thing("name")
+        if zone.name not in stack.created or not isinstance(name, str):
+            continue
+        zones = cloud.members("dns", "/zones", "zones")
+        if any(entry.get("name") == name for entry in zones or ()):
+            yield Misfit(zone.name, f"there is a zone {name} already", ("name",), advice="Use another name.")
 
 
 class NameType(DeclaredType):
@@ -67,6 +81,7 @@ class Zone(NameType):
     type_name = "OS::Designate::Zone"
     description = "A DNS zone."
     quota = {"zones": 1}
+    cloud_rules = (zones_that_exist,)
     path = "/zones"
     items = "zones"
     update_method = "PATCH"

@@ -12,6 +12,7 @@ from ..declared import REMOTE
 from ..names import resolve
 from ..service import RemoteNotFound
 from .base import NeutronType
+from .fits import NETWORK_FITS
 from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
 from .schema import HIDDEN, NETWORK, SHOWN, SUBNET
@@ -46,6 +47,7 @@ class FloatingIP(NeutronType):
         *INTERFACES,
     )
     stack_rules = (*NETWORK_RULES, *LACKING_RULES)
+    cloud_rules = NETWORK_FITS
     references = {
         "floating_network": NamedRemote("neutron.network"),
         "floating_subnet": NamedRemote("neutron.subnet", "subnet_id"),

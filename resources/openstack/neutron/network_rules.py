@@ -20,7 +20,7 @@ _DELEGATED = network_of("::/64")
 
 
 @dataclass(frozen=True)
-class _Claim:
+class AddressClaim:
     """An address that a resource asks for.
 
     :ivar path: the path of the address in its properties.
@@ -57,7 +57,7 @@ def overlapping_subnets(stack: KnownStack) -> Iterator[BrokenRule]:
 
 def misplaced_addresses(stack: KnownStack) -> Iterator[BrokenRule]:
     """Yield the addresses that are not in the subnet beside them."""
-    for claim in _claims(stack):
+    for claim in address_claims(stack):
         subnet = _subnet(stack, claim.subnet)
         cidr = None if subnet is None else _cidr_of(subnet)
         if subnet is None or cidr is None or is_host(claim.address, cidr):
@@ -86,8 +86,8 @@ def subnets_of_others(stack: KnownStack) -> Iterator[BrokenRule]:
 
 def repeated_addresses(stack: KnownStack) -> Iterator[BrokenRule]:
     """Yield the addresses, and the MAC addresses, that another resource has in the same network."""
-    addresses: dict[tuple[object, Address], _Claim] = {}
-    for claim in _claims(stack):
+    addresses: dict[tuple[object, Address], AddressClaim] = {}
+    for claim in address_claims(stack):
         if (shared := _network(stack, claim)) is None:
             continue
         other = addresses.setdefault((shared, claim.address), claim)
@@ -123,7 +123,7 @@ def _subnet(stack: KnownStack, thing: Thing | None) -> KnownResource | None:
     return resource if resource is not None and resource.type == SUBNET else None
 
 
-def _network(stack: KnownStack, claim: _Claim) -> object:
+def _network(stack: KnownStack, claim: AddressClaim) -> object:
     """Return what two addresses of the same network have in common; None: that is not known."""
     if claim.network is not None:
         return claim.network
@@ -133,7 +133,8 @@ def _network(stack: KnownStack, claim: _Claim) -> object:
     return claim.subnet and ("subnet", claim.subnet)
 
 
-def _claims(stack: KnownStack) -> Iterator[_Claim]:
+def address_claims(stack: KnownStack) -> Iterator[AddressClaim]:
+    """Yield the addresses that ports, servers, routers and floating IPs of a template ask for."""
     for port in stack.of_type(PORT):
         if not is_overridden(port.values, "network_id", "fixed_ips"):
             items = port.values.get("fixed_ips")
@@ -143,7 +144,7 @@ def _claims(stack: KnownStack) -> Iterator[_Claim]:
             if (address := address_of(entry.get("fixed_ip"))) is not None:
                 network = server.thing("networks", index, "network")
                 subnet = server.thing("networks", index, "subnet")
-                yield _Claim(server, ("networks", index, "fixed_ip"), address, network, subnet)
+                yield AddressClaim(server, ("networks", index, "fixed_ip"), address, network, subnet)
     for router in stack.of_type(ROUTER):
         gateway = router.values.get("external_gateway_info") or {}
         if not is_overridden(router.values, "external_gateway_info"):
@@ -156,16 +157,16 @@ def _claims(stack: KnownStack) -> Iterator[_Claim]:
         if address is not None and not is_overridden(floating.values, *fields):
             network = floating.thing("floating_network")
             subnet = floating.thing("floating_subnet")
-            yield _Claim(floating, ("floating_ip_address",), address, network, subnet)
+            yield AddressClaim(floating, ("floating_ip_address",), address, network, subnet)
 
 
 def _claims_of(
     resource: KnownResource, path: tuple[str, ...], items: Json, network: Thing | None
-) -> Iterator[_Claim]:
+) -> Iterator[AddressClaim]:
     for index, item in enumerate(items or ()):
         if (address := address_of(item.get("ip_address"))) is not None:
             subnet = resource.thing(*path, index, "subnet")
-            yield _Claim(resource, (*path, index, "ip_address"), address, network, subnet)
+            yield AddressClaim(resource, (*path, index, "ip_address"), address, network, subnet)
 
 
 def _new_ports(server: KnownResource, *fields: str) -> Iterator[tuple[int, JsonMap]]:

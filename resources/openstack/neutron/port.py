@@ -22,6 +22,7 @@ from ..marks import mark_of
 from ..names import resolve
 from ..service import Conflict, RemoteNotFound, in_use, objects_of
 from .base import BUILT, NeutronType
+from .fits import NETWORK_FITS
 from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
 from .released_addresses import ReleasedAddresses
@@ -48,6 +49,7 @@ class Port(NeutronType):
     status = BUILT
     implied_dependencies = (ImpliedDependency(NETWORK, "OS::Neutron::Subnet", NETWORK),)
     stack_rules = (*NETWORK_RULES, *LACKING_RULES)
+    cloud_rules = NETWORK_FITS
     references = {
         "network": NamedRemote("neutron.network"),
         "security_groups": NamedRemote("neutron.security_group", "security_groups"),

@@ -21,6 +21,7 @@ from ...contract import (
 from ..attached import AttachedType, Link
 from ..names import resolve
 from .base import BUILT, NeutronType
+from .fits import NETWORK_FITS
 from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
 from .schema import HIDDEN, NAME, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS
@@ -70,6 +71,7 @@ class Router(NeutronType):
         ImpliedDependency("external_gateway_info.network|network_id", "OS::Neutron::Subnet", NETWORK),
     )
     stack_rules = (*NETWORK_RULES, *LACKING_RULES)
+    cloud_rules = NETWORK_FITS
     apart = ("tags", "value_specs", "external_gateway_info", "l3_agent_ids", "l3_agent_id")
     properties_schema = {
         "name": NAME,

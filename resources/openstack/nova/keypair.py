@@ -20,6 +20,7 @@ from ...contract import (
 from ..declared import REMOTE, WAS_FREE
 from ..names import quoted, resolve
 from ..service import Conflict, RemoteNotFound, Service, service_of
+from .fits import key_pairs_that_exist
 
 MICROVERSION: typing.Final = "2.10"
 """The newest that is needed, for key pairs of other users; from 2.92 on the service generates no keys."""
@@ -36,6 +37,7 @@ class KeyPair(ResourceType):
     uses_credentials = True
     service = "compute"
     quota = {"key_pairs": 1}
+    cloud_rules = (key_pairs_that_exist,)
     identity = "the name, which no pair had before; for an imported key its public key, too"
     properties_schema = {
         "name": Property(

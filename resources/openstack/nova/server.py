@@ -22,6 +22,7 @@ from ...contract import (
 from ...guests import COLLECT_CONFIG
 from ..declared import REMOTE, DeclaredType
 from ..marks import Mark, TagMark, mark_of
+from ..neutron.fits import NETWORK_FITS
 from ..polling import pause
 from ..service import Conflict, RemoteNotFound, in_use
 from .body import create_server
@@ -39,6 +40,7 @@ from .compute import (
     unknown_status,
     without_mark,
 )
+from .fits import SERVER_FITS
 from .interfaces import ServerPorts, address_attributes
 from .quota_needs import server_needs
 from .replacing import AGAIN, Replacement
@@ -67,6 +69,7 @@ class Server(DeclaredType):
     attributes_schema = ATTRIBUTES
     implied_dependencies = IMPLIED
     stack_rules = SERVER_RULES
+    cloud_rules = (*SERVER_FITS, *NETWORK_FITS)
     snapshot_on_delete = True
     service = "compute"
     path = "/servers"

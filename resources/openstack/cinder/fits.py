@@ -1,0 +1,93 @@
+"""Rules for volumes that the cloud would refuse as it is now; pure."""
+
+from collections.abc import Iterator
+
+from ...contract import Certainty, CloudFacts, KnownResource, Misfit, PlannedStack
+from ..images import image_misfits, image_of
+from ..lists import named
+from ..neutron.network_rules import SERVER
+
+VOLUME = "OS::Cinder::Volume"
+
+
+def volumes_without_a_zone(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the volumes whose availability zone does not exist, or is down."""
+    for volume in stack.new_of_type(VOLUME):
+        zone = volume.thing("availability_zone")
+        if not isinstance(zone, str):
+            continue
+        zones = cloud.members("block-storage", "/os-availability-zone", "availabilityZoneInfo")
+        names = [
+            str(entry.get("zoneName"))
+            for entry in zones or ()
+            if (entry.get("zoneState") or {}).get("available", True)
+        ]
+        if zones is not None and zone not in names:
+            yield Misfit(
+                volume.name,
+                f"there is no availability zone {zone} for volumes",
+                ("availability_zone",),
+                zone,
+                ", ".join(names),
+                "Use one that there is, or none.",
+                # The service may take its default zone instead.
+                Certainty.LIKELY,
+            )
+
+
+def volumes_smaller_than_their_source(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the volumes that are smaller than the image, snapshot or volume of which they are a copy."""
+    for volume in stack.new_of_type(VOLUME):
+        size = volume.values.get("size")
+        if (image := image_of(volume.thing("image"), cloud)) is not None:
+            yield from image_misfits(volume.name, ("image",), image, size)
+        for name, path, items in (
+            ("snapshot_id", "/snapshots", "snapshots"),
+            ("source_volid", "/volumes/detail", "volumes"),
+        ):
+            value = volume.thing(name)
+            if not isinstance(value, str) or not isinstance(size, int):
+                continue
+            source = named(cloud.members("block-storage", path, items), value)
+            needed = (source or {}).get("size")
+            if isinstance(needed, int) and needed > size:
+                yield Misfit(
+                    volume.name,
+                    f"the volume has {size} GiB, but its source {value} has {needed}",
+                    ("size",),
+                    str(needed),
+                    str(size),
+                    f"Make it {needed} GiB or larger.",
+                )
+
+
+def volumes_in_use(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the volumes to be attached that another server has, or that failed."""
+    for resource, path in _attached(stack):
+        value = resource.thing(*path)
+        if resource.name not in stack.created or not isinstance(value, str):
+            continue
+        volume = named(cloud.members("block-storage", "/volumes/detail", "volumes"), value)
+        status = str((volume or {}).get("status") or "")
+        is_taken = status == "in-use" and not (volume or {}).get("multiattach")
+        if is_taken or status.startswith("error"):
+            yield Misfit(
+                resource.name,
+                f"the volume {value} is {status}",
+                path,
+                "available",
+                status,
+                "Detach it, or use another volume.",
+            )
+
+
+def _attached(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str | int, ...]]]:
+    for server in stack.new_of_type(SERVER):
+        for name in ("block_device_mapping_v2", "block_device_mapping"):
+            for index, _ in enumerate(server.values.get(name) or ()):
+                yield server, (name, index, "volume_id")
+    for attachment in stack.new_of_type("OS::Cinder::VolumeAttachment"):
+        yield attachment, ("volume_id",)
+
+
+VOLUME_FITS = (volumes_without_a_zone, volumes_smaller_than_their_source)

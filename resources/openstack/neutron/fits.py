@@ -1,0 +1,112 @@
+"""Rules for addresses and networks that the cloud would refuse as it is now; pure."""
+
+from collections.abc import Iterator, Sequence
+
+from ....shapes import JsonMap
+from ...contract import CloudFacts, KnownResource, Misfit, PlannedStack
+from ..lists import named
+from .addresses import Address, address_of, is_host, network_of
+from .network_rules import FLOATING_IP, ROUTER, AddressClaim, address_claims
+from .schema import is_overridden
+
+NEW_NETWORK = "Use an external network: `openstack network list --external` shows them."
+
+
+def addresses_outside(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the addresses that no subnet of their network has; the network exists."""
+    for claim, network in _claims_in_networks(stack, cloud):
+        subnets = cloud.members("network", "/subnets", "subnets")
+        ranges = [network_of(subnet.get("cidr")) for subnet in _of_network(subnets or (), network)]
+        known = [cidr for cidr in ranges if cidr is not None]
+        # A network without a subnet may get one; and the user may not see all of them.
+        same = [cidr for cidr in known if cidr.version == claim.address.version]
+        if same and not any(is_host(claim.address, cidr) for cidr in same):
+            texts = ", ".join(map(str, same))
+            yield Misfit(
+                claim.resource.name,
+                f"{claim.address} is no address of the subnets of the network {network.get('name')}: {texts}",
+                claim.path,
+                str(claim.address),
+                texts,
+                "Use an address of a subnet, or leave it out.",
+            )
+
+
+def addresses_in_use(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the addresses that a port, or a floating IP, has already."""
+    owners: dict[tuple[str, Address], str] | None = None
+    for claim, network in _claims_in_networks(stack, cloud):
+        if claim.resource.name not in stack.created:
+            continue  # The thing that it replaces may have it, and makes room.
+        if owners is None:
+            owners = _owners(cloud)
+        if owner := owners.get((str(network.get("id")), claim.address)):
+            yield Misfit(
+                claim.resource.name,
+                f"{claim.address} is in use by {owner}",
+                claim.path,
+                str(claim.address),
+                advice="Use another address, or leave it out.",
+            )
+
+
+def networks_that_are_not_external(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the floating IPs and gateways in networks that exist and are not external."""
+    for resource, path, field in _external(stack):
+        value = resource.thing(*path)
+        if not isinstance(value, str) or is_overridden(resource.values, field):
+            continue
+        network = named(_networks(cloud), value)
+        if network is not None and network.get("router:external") is False:
+            yield Misfit(
+                resource.name,
+                f"the network {value} is not external",
+                path,
+                "external",
+                "internal",
+                NEW_NETWORK,
+            )
+
+
+def _external(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str, ...], str]]:
+    for floating in stack.new_of_type(FLOATING_IP):
+        yield floating, ("floating_network",), "floating_network_id"
+    for router in stack.new_of_type(ROUTER):
+        yield router, ("external_gateway_info", "network"), "external_gateway_info"
+
+
+def _claims_in_networks(stack: PlannedStack, cloud: CloudFacts) -> Iterator[tuple[AddressClaim, JsonMap]]:
+    """Yield the addresses that new things shall have in networks that exist, each with its network."""
+    made = {*stack.created, *stack.replaced}
+    for claim in address_claims(stack.known):
+        if claim.resource.name in made and isinstance(claim.network, str):
+            network = named(_networks(cloud), claim.network)
+            if network is not None:
+                yield claim, network
+
+
+def _networks(cloud: CloudFacts) -> Sequence[JsonMap] | None:
+    return cloud.members("network", "/networks", "networks")
+
+
+def _of_network(things: Sequence[JsonMap], network: JsonMap) -> list[JsonMap]:
+    return [thing for thing in things if thing.get("network_id") == network.get("id")]
+
+
+def _owners(cloud: CloudFacts) -> dict[tuple[str, Address], str]:
+    """Return the users of addresses, by network and address, as far as the caller sees them."""
+    owners: dict[tuple[str, Address], str] = {}
+    for port in cloud.members("network", "/ports", "ports") or ():
+        for entry in port.get("fixed_ips") or ():
+            address = address_of(entry.get("ip_address"))
+            if address is not None:
+                owners[str(port.get("network_id")), address] = f"the port {port.get('id')}"
+    for floating in cloud.members("network", "/floatingips", "floatingips") or ():
+        address = address_of(floating.get("floating_ip_address"))
+        if address is not None:
+            key = (str(floating.get("floating_network_id")), address)
+            owners[key] = f"the floating IP {floating.get('id')}"
+    return owners
+
+
+NETWORK_FITS = (addresses_outside, addresses_in_use, networks_that_are_not_external)

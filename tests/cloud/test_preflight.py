@@ -1,0 +1,145 @@
+"""A preflight on a real cloud: what it finds is what fails without it, and examples raise no false alarm."""
+
+import typing
+from collections.abc import Callable
+
+import pytest
+from harness.cloud.project import Project
+from harness.cloud.stacks import Stacks
+from harness.examples import example
+
+Json = typing.Any
+OFF = {"resource_registry": {"stoker": {"preflight": "off"}}}
+REFUSE = {"resource_registry": {"stoker": {"preflight": "refuse"}}}
+
+
+def document(**resources: Json) -> Json:
+    return {"heat_template_version": "2018-08-31", "resources": resources}
+
+
+def server(**properties: Json) -> Json:
+    values = {"image": "cirros", "flavor": "m1.tiny", "networks": [{"allocate_network": "none"}]}
+    return {"type": "OS::Nova::Server", "properties": {**values, **properties}}
+
+
+def volume(**properties: Json) -> Json:
+    return {"type": "OS::Cinder::Volume", "properties": {"size": 1, **properties}}
+
+
+def findings(stacks: Stacks, template: Json, **fields: Json) -> list[Json]:
+    """The findings for a stack that would be created."""
+    body = {"stack_name": "looked-at", "template": template, **fields}
+    answer = stacks.call("POST", "/stacks/preview?check_cloud=true", body)
+    assert answer.status == 200, answer
+    return list(answer.body["findings"])
+
+
+def limit(project: Project, service: str, **limits: int) -> None:
+    """Set quotas of the project."""
+    setters: dict[str, Callable[..., Json]] = {
+        "compute": project.admin.set_compute_quotas,
+        "block-storage": project.admin.set_volume_quotas,
+        "network": project.admin.set_network_quotas,
+    }
+    setters[service](project.id, **limits)
+
+
+@pytest.mark.parametrize(
+    ("service", "limits", "template", "message"),
+    [
+        ("compute", {"instances": 0}, document(a=server()), "quota instances of compute: 1 needed, 0 left"),
+        ("block-storage", {"gigabytes": 2}, document(a=volume(), b=volume(size=2)), "quota gigabytes"),
+        ("network", {"network": 0}, document(a={"type": "OS::Neutron::Net"}), "quota network of network"),
+    ],
+)
+def test_a_quota_is_found_that_fails_without_it(
+    stacks: Stacks, service: str, limits: dict[str, int], template: Json, message: str
+) -> None:
+    limit(stacks.project, service, **limits)
+    [finding] = findings(stacks, template)
+    assert finding["message"].startswith(message)
+    assert finding["certainty"] == "certain"
+    refused = stacks.call("POST", "/stacks", {"stack_name": "s", "template": template, "environment": REFUSE})
+    assert (refused.status, refused.body["error"]["type"]) == (409, "PreflightRefused")
+    assert stacks.all() == []
+    assert "quota" not in stacks.project.leftovers()
+
+
+def test_a_stack_that_fits_uses_up_what_the_next_one_is_told(stacks: Stacks) -> None:
+    limit(stacks.project, "block-storage", volumes=1)
+    template = document(a=volume())
+    assert findings(stacks, template) == []
+    stacks.create("first", template, environment=REFUSE)
+    [finding] = findings(stacks, template)
+    assert (finding["needed"], finding["available"]) == ("1", "0")
+    warned = stacks.start("second", template)
+    assert "preflight: 1 finding" in warned.show()["stack_status_reason"]
+
+
+def network_in_use(project: Project) -> None:
+    """Make a network with a subnet, and a port that has an address of it; and a key pair."""
+    c = project.connection
+    net = c.network.create_network(name="inner")
+    c.network.create_subnet(network_id=net.id, ip_version=4, cidr="10.9.0.0/24")
+    c.network.create_port(network_id=net.id, fixed_ips=[{"ip_address": "10.9.0.9"}])
+    c.compute.create_keypair(name="mine")
+
+
+def port(address: str) -> Json:
+    return {
+        "type": "OS::Neutron::Port",
+        "properties": {"network": "inner", "fixed_ips": [{"ip_address": address}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("resource", "message", "failure"),
+    [
+        (server(availability_zone="moon"), "no availability zone moon", "availability zone is not available"),
+        (port("10.9.1.9"), "is no address of the subnets", "not a valid IP for"),
+        (port("10.9.0.9"), "10.9.0.9 is in use by the port", "already allocated"),
+        (
+            {"type": "OS::Neutron::FloatingIP", "properties": {"floating_network": "inner"}},
+            "the network inner is not external",
+            "not a valid external network",
+        ),
+        (
+            {"type": "OS::Nova::KeyPair", "properties": {"name": "mine"}},
+            "you have a key pair mine already",
+            "another key pair has the name",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_found_and_fails_without_it(
+    stacks: Stacks, resource: Json, message: str, failure: str
+) -> None:
+    network_in_use(stacks.project)
+    template = document(a=resource)
+    [finding] = findings(stacks, template)
+    assert message in finding["message"]
+    body = {"stack_name": "s", "template": template, "environment": REFUSE}
+    assert stacks.call("POST", "/stacks", body).status == 409
+    without = stacks.start("s", template, environment=OFF)
+    assert failure in without.wait("CREATE_FAILED")["stack_status_reason"]
+
+
+@pytest.mark.parametrize(
+    "name", ["blue_green", "breakpoints", "drift", "first_stack", "nested_library", "server", "two_routers"]
+)
+def test_an_example_raises_no_false_alarm(stacks: Stacks, name: str) -> None:
+    assert findings(stacks, **example(name)) == []
+
+
+def test_a_hundred_servers_of_a_group_are_counted(stacks: Stacks) -> None:
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 100, "resource_def": server(networks=[{"network": "inner"}])},
+    }
+    network_in_use(stacks.project)
+    limit(stacks.project, "compute", instances=99, cores=1000)
+    limit(stacks.project, "network", port=50)
+    exceeded = {
+        (finding["message"].split(" ")[1], finding["needed"])
+        for finding in findings(stacks, document(a=group))
+    }
+    assert exceeded == {("instances", "100"), ("port", "100")}
