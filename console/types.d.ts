@@ -393,6 +393,17 @@ interface Change {
   property_changes?: Record<string, { old: unknown; new: unknown }> | null;
 }
 
+/** What a preflight has found; the API's page describes it. */
+interface Finding {
+  kind: "quota" | "fit" | "surprise" | "not checked";
+  path: string;
+  message: string;
+  needed: string;
+  available: string;
+  certainty: "certain" | "likely" | "not known";
+  advice: string;
+}
+
 /** Shows a message for a while. */
 type Say = (text: string, kind?: "done" | "error") => void;
 

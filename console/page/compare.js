@@ -72,8 +72,8 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
     compare.disabled = true;
     try {
       const sent = body();
-      const answer = await api.send("PATCH", `${data.path("preview")}?show_nested=true`, sent);
-      put(result, changesView(answer.resource_changes, sent));
+      const answer = await api.send("PATCH", `${data.path("preview")}?show_nested=true&check_cloud=true`, sent);
+      put(result, changesView(answer.resource_changes, answer.findings ?? [], sent));
       result.focus();
       result.scrollIntoView({ block: "start" });
     } catch (error) {
@@ -86,9 +86,10 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
 
   /**
    * @param {Record<string, Change[]>} changes
+   * @param {Finding[]} findings
    * @param {object} sent
    */
-  function changesView(changes, sent) {
+  function changesView(changes, findings, sent) {
     const count = (/** @type {string} */ kind) => changes[kind]?.length ?? 0;
     const moves = KINDS.slice(0, 4).reduce((sum, [kind]) => sum + count(kind), 0);
     /** @type {HTMLButtonElement} */
@@ -109,7 +110,7 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
       h("p", { class: "counts" }, KINDS.map(([kind, sign, word]) => h("span", { class: `change ${kind}` }, h("b", {}, `${sign} ${count(kind)}`), ` ${word}`))),
       moves ? null : h("p", {}, "No resource would change."),
       h("ul", { class: "changes" }, KINDS.slice(0, 4).flatMap(([kind, sign, word]) => (changes[kind] ?? []).slice(0, MOST).map((item) => line(kind, sign, word, item)))),
-      moves > MOST ? h("p", { class: "faint" }, "Long lists are cut.") : null, h("div", { class: "actions" }, send),
+      moves > MOST ? h("p", { class: "faint" }, "Long lists are cut.") : null, findingsView(findings), h("div", { class: "actions" }, send),
     ];
   }
 
@@ -127,6 +128,27 @@ function line(kind, sign, word, item) {
   const reason = kind === "added" ? "" : reasonOf(item);
   return h("li", { class: `change ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", { class: "sr" }, word), named(path), named(item.resource_type, { class: "name faint" }),
     reason ? h("span", { class: "reason" }, prose(reason)) : null, valuesView(item));
+}
+
+/**
+ * The findings of the comparison with the cloud, as rows: those that hinder the update come first.
+ *
+ * @param {Finding[]} findings
+ */
+export function findingRows(findings) {
+  const rows = findings.map(({ kind, path, message, certainty, advice }) => {
+    const hinders = (kind === "quota" || kind === "fit") && certainty !== "not known";
+    return { hinders, path, text: `${message} (${certainty}). ${advice}`.trim() };
+  });
+  return [...rows.filter((row) => row.hinders), ...rows.filter((row) => !row.hinders)];
+}
+
+/** @param {Finding[]} findings */
+function findingsView(findings) {
+  if (!findings.length) return null;
+  return h("section", {}, h("h3", {}, "Compared with the cloud"), h("ul", { class: "changes" }, findingRows(findings).slice(0, MOST).map(({ hinders, path, text }) => (
+    h("li", { class: `change ${hinders ? "deleted" : "unchanged"}` }, h("span", { class: "sign", "aria-hidden": "true" }, hinders ? "!" : "?"), path ? named(path) : null, h("span", { class: "reason" }, prose(text)))
+  ))));
 }
 
 /** @param {Change} item */
