@@ -4,6 +4,7 @@ import { parametersForm, textField } from "./form.js";
 import { DataView } from "./data_view.js";
 import { button, h, named, prose, put, spelledJson } from "./dom.js";
 import { Source } from "./live.js";
+import { yamlOf } from "./yaml.js";
 
 const KINDS = [["added", "+", "created"], ["updated", "~", "updated"], ["replaced", "±", "replaced"], ["deleted", "−", "deleted"], ["unchanged", "=", "unchanged"]];
 const MOST = 200;
@@ -30,7 +31,7 @@ export class ComparePanel {
  * @param {Record<string, unknown>} presentParameters
  */
 function showCompare({ api, data, say, open, refresh }, place, presentTemplate, presentParameters) {
-  const template = textField("Template", { rows: 18 }, "The present one as JSON. Change it, or replace it by another: HOT or CFN, YAML or JSON.");
+  const template = textField("Template", { rows: 18 }, "The present one, without the comments of its author, which are not stored. Change it, or replace it by another: HOT or CFN, YAML or JSON.");
   const environment = textField("Environment", { rows: 4 }, "Optional: merged over the present one. Files of nested templates stay as they are.");
   const parameters = h("div", {});
   const problem = h("p", { class: "problem", role: "alert" });
@@ -38,7 +39,7 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
   const compare = h("button", { type: "submit", class: "main" }, "Compare");
   /** @type {ReturnType<typeof parametersForm> | null} */
   let form = null;
-  const present = JSON.stringify(presentTemplate, null, 2);
+  const present = yamlOf(presentTemplate);
   const values = Object.fromEntries(Object.entries(presentParameters).filter(([name, value]) => !name.startsWith("OS::") && !/^\*+$/.test(String(value))));
   template.input.value = present;
   put(place, h("form", { class: "form", on: { submit: (event) => { event.preventDefault(); preview(); } } }, template.element,

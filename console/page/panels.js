@@ -9,6 +9,7 @@ import { Source } from "./live.js";
 import { badge, keyOf, taskWords } from "./states.js";
 import { Table } from "./table.js";
 import { TimelineView } from "./timeline.js";
+import { yamlOf } from "./yaml.js";
 
 /** The timeline, of the latest action or of all. */
 export class TimelinePanel {
@@ -159,7 +160,7 @@ export class TemplatePanel {
       subject: "the template", sources: [template, stack], body, retry: refresh,
       draw: (text, { parameters }) => put(body, h("h2", {}, "Parameters"),
         h("dl", { class: "wide-dl" }, Object.entries(parameters ?? {}).map(([name, value]) => [h("dt", {}, named(name)), h("dd", {}, prose(typeof value === "string" ? value : JSON.stringify(value)))])),
-        h("h2", {}, "Template"), h("pre", { tabindex: "0", class: "source" }, spelledJson(text))),
+        h("h2", {}, "Template"), h("pre", { tabindex: "0", class: "source" }, yamlOf(text).split("\n").map((line) => `${spelled(line)}\n`))),
     });
   }
 }

@@ -95,7 +95,7 @@ def test_resources_events_and_outputs_are_listed(console: Console) -> None:
     expect(page.get_by_role("heading", name="address")).to_be_visible()
     expect(page.locator(".panel pre")).to_contain_text("shop-page-")
     page.get_by_role("tab", name="Template").click()
-    expect(page.locator(".panel pre")).to_contain_text('"heat_template_version"')
+    expect(page.locator(".panel pre")).to_contain_text("heat_template_version: ")
 
 
 @pytest.mark.full
@@ -132,7 +132,7 @@ def test_an_update_is_compared_before_it_is_sent(console: Console) -> None:
     address = console.create_complete("changed", template(resources, parameters=parameters))
     page = console.open(f"{address}/update")
     source = page.get_by_label("Template", exact=True)
-    expect(source).to_have_value(re.compile('"resources"'))
+    expect(source).to_have_value(re.compile("resources:"))
     page.get_by_label("size").fill("5")
     more = {"a": resources["a"], "b": one(value="b", update_replace_value="x"), "d": one()}
     source.fill(str(template(more, parameters=parameters)).replace("'", '"'))
@@ -149,7 +149,7 @@ def test_an_update_is_compared_before_it_is_sent(console: Console) -> None:
 
 def test_a_comparison_that_is_refused_says_why(console: Console) -> None:
     page = console.open(f"{console.create_complete('changed', flat(1))}/update")
-    expect(page.get_by_label("Template", exact=True)).to_have_value(re.compile('"resources"'))
+    expect(page.get_by_label("Template", exact=True)).to_have_value(re.compile("resources:"))
     page.get_by_label("Template", exact=True).fill("resources: [")
     page.get_by_role("button", name="Compare").click()
     expect(

@@ -374,7 +374,7 @@ def test_the_table_of_types_says_how_the_tests_try_each(pages: dict[str, str]) -
         if re.search(rf"\b{name} {services[name]} {count} {count} {how} (OS|AWS|How)\b", page) is None
     ]
     assert absent == []
-    assert " OS::Neutron::NetworkGateway network 9 of 11 2 schema and calls " in page
+    assert " OS::Neutron::NetworkGateway network 10 of 11 2 schema and calls " in page
 
 
 def test_the_reference_documents_changes_and_old_names_of_a_type(pages: dict[str, str]) -> None:
