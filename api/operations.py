@@ -9,7 +9,6 @@ from sqlalchemy.engine import Connection
 from ..db.engine import Database
 from ..db.rows import ListedStack, Stack
 from ..engine.context import EngineContext
-from ..engine.software import SoftwareOperations
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer, Sealer
 from .authenticator import Authenticator
@@ -45,7 +44,6 @@ class Services:
     database: Database
     context: EngineContext
     guests: GuestPolls
-    software: SoftwareOperations
     registry: ResourceRegistry
     sealer: Sealer
     auth: Authenticator

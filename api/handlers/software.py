@@ -5,6 +5,7 @@ from sqlalchemy.engine import Connection
 from ...db import software
 from ...db.errors import NotFound
 from ...db.software import ListedDeployment, StoredConfig, StoredDeployment
+from ...engine import software as operations
 from ...engine.software import DeploymentValues, NewConfig
 from ...shapes import Json
 from ..errors import Fault
@@ -45,13 +46,13 @@ def create_config(request: Request) -> Reply:
         outputs=body.get("outputs") or [],
         options=body.get("options") or {},
     )
-    config = request.services.software.create_config(request.caller.project_id, new)
+    config = operations.create_config(request.services.context, request.caller.project_id, new)
     return Reply({"software_config": config_view(config, request.services.sealer)})
 
 
 def delete_config(request: Request) -> Reply:
     """Answer DELETE /software_configs/ID."""
-    request.services.software.delete_config(_config(request))
+    operations.delete_config(request.services.context, _config(request))
     return Reply(None, 204)
 
 
@@ -87,8 +88,8 @@ def show_deployment(request: Request) -> Reply:
 def create_deployment(request: Request) -> Reply:
     """Answer POST /software_deployments."""
     body = request.valid(NEW_DEPLOYMENT)
-    deployment = request.services.software.create_deployment(
-        request.caller.project_id, body["server_id"], _values(body)
+    deployment = operations.create_deployment(
+        request.services.context, request.caller.project_id, body["server_id"], _values(body)
     )
     return _view(request, deployment)
 
@@ -96,12 +97,14 @@ def create_deployment(request: Request) -> Reply:
 def update_deployment(request: Request) -> Reply:
     """Answer PUT /software_deployments/ID."""
     body = request.valid(UPDATED_DEPLOYMENT)
-    return _view(request, request.services.software.update_deployment(_deployment(request), _values(body)))
+    return _view(
+        request, operations.update_deployment(request.services.context, _deployment(request), _values(body))
+    )
 
 
 def delete_deployment(request: Request) -> Reply:
     """Answer DELETE /software_deployments/ID."""
-    request.services.software.delete_deployment(_deployment(request))
+    operations.delete_deployment(request.services.context, _deployment(request))
     return Reply(None, 204)
 
 

@@ -13,7 +13,7 @@ from .database import database_health
 from .keystone import make_auth, make_ec2
 from .parts import Parts
 from .routes import columns_of, services_of
-from .software import make_guests, make_software
+from .software import make_guests
 
 
 def make_services(
@@ -35,7 +35,6 @@ def make_services(
         database=parts.database,
         context=context,
         guests=make_guests(context, parts.addresses, parts.sealer),
-        software=make_software(context),
         registry=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),

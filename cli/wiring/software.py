@@ -1,4 +1,4 @@
-"""Software, the guests that apply it, and the quotas of projects, from the parts of a process."""
+"""The guests that apply software, and the quotas of projects, from the parts of a process."""
 
 import typing
 from collections.abc import Mapping
@@ -8,15 +8,9 @@ from ...engine.context import EngineContext
 from ...engine.guests import Guests
 from ...engine.quotas import Quotas
 from ...engine.signal_urls import SignalAddresses
-from ...engine.software import SoftwareOperations
 from ...features.quotas.operations import QuotaOperations
 from ...sealing.sealer import Sealer
 from .parts import Parts
-
-
-def make_software(context: EngineContext) -> SoftwareOperations:
-    """Return the operations on configs and deployments."""
-    return SoftwareOperations(context)
 
 
 def make_guests(context: EngineContext, addresses: SignalAddresses, sealer: Sealer) -> Guests:

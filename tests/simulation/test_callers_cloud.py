@@ -31,7 +31,6 @@ from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
 from stoker.engine.guests import Guests
 from stoker.engine.signal_urls import SignalAddresses
-from stoker.engine.software import SoftwareOperations
 from stoker.features.preview.updates import Previews
 from stoker.features.preview.validation import Validation
 from stoker.keystone.caller import CallerAccess
@@ -188,7 +187,6 @@ class Site:
             database=world.database,
             context=context,
             guests=Guests(context, ADDRESSES, lambda config: None),
-            software=SoftwareOperations(context),
             registry=self.registry,
             sealer=world.sealer,
             auth=self.auth,

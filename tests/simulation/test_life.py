@@ -22,7 +22,6 @@ from stoker.cli.wiring.routes import ROUTES, columns_of
 from stoker.engine.guests import Guests
 from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
-from stoker.engine.software import SoftwareOperations
 from stoker.features.diagnosis.services import ConsoleServices
 from stoker.features.preview.updates import Previews
 from stoker.features.preview.validation import Validation
@@ -100,7 +99,6 @@ def api_of(
         database=world.database,
         context=world.context,
         guests=Guests(world.context, ADDRESSES, lambda config: guest_config_view(config, world.sealer)),
-        software=SoftwareOperations(world.context),
         registry=world.registry,
         sealer=world.sealer,
         auth=auth or NoAuthentication(),
