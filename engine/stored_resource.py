@@ -132,6 +132,8 @@ class StoredResource:
 
         :raises SealError: a key is not there.
         """
+        if not self.row.metadata:
+            return {}
         return self.opened(lambda: metadata_in_clear(self.row, self.unseal), dict)
 
     def data(self) -> JsonMap:

@@ -47,7 +47,6 @@ def make_target(
     """
     resource = claim.resource
     giving = _gives_properties(claim)
-    before_definition = TaskDefinition.from_json(resource.definition)
     is_new = giving and claim.task.kind == TaskKind.CREATE
     stored_resource = _stored_resource(claim, plugin, secrets)
     before = {} if is_new else _properties_before(claim, stored_resource, secrets, computing)
@@ -63,12 +62,12 @@ def make_target(
         stored["type"] = definition.type or resource.type
         if resource.reinstated:
             stored.update(replaces=None, reinstated=False)
-        is_same = before_definition.metadata == definition.metadata
-        metadata, columns = _given_metadata(claim, plugin, definition, secrets, is_same=is_same)
+        metadata, columns = _given_metadata(claim, plugin, definition, secrets)
         stored.update(columns)
     if metadata is None:
         metadata = stored_resource.metadata()
     note_properties(stored["properties"] if giving else resource.properties, properties, secrets)
+    shown = definition if giving else TaskDefinition.from_json(resource.definition)
     schema = plugin.update_policy_schema
     policy = evaluate(definition.update_policy, ClaimLookup(claim, secrets)) if giving else {}
     target = replace(
@@ -79,9 +78,9 @@ def make_target(
         attempt=_attempt(claim),
         metadata=metadata,
         data=_data(stored_resource, claim.task.kind, secrets),
-        requested_attributes=(definition if giving else before_definition).requested_attributes,
+        requested_attributes=shown.requested_attributes,
         creation_key=resource.key or "",
-        template=(definition if giving else before_definition).template,
+        template=shown.template,
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 
@@ -101,7 +100,7 @@ def _gives_properties(claim: Claim) -> bool:
     """
     if claim.task.kind not in GIVEN or not is_same_type(claim):
         return False
-    return not (claim.begun and claim.task.inherited)
+    return not (claim.task.inherited and claim.begun)
 
 
 def is_same_type(claim: Claim) -> bool:
@@ -118,23 +117,26 @@ def _stored_resource(claim: Claim, plugin: ResourceType, secrets: Secrets) -> St
 
 
 def _data(resource: StoredResource, kind: TaskKind, secrets: Secrets) -> JsonMap:
+    if not resource.row.data:
+        return {}
     if kind == TaskKind.ADOPT and not is_sensitive(resource.plugin):
         return secrets.peek(resource.row.data) or {}
     return resource.data()
 
 
 def _given_metadata(
-    claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets, *, is_same: bool
+    claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets
 ) -> tuple[Json, dict[str, Json]]:
     """Return the metadata that the task gives the resource, and their columns; None: they stay.
 
-    :param is_same: the template has the same metadata as before: the data of signals stay.
+    Where the template has the same metadata as before the data of signals stay.
     """
     resource = claim.resource
     if claim.task.kind == TaskKind.ADOPT and resource.metadata is not None:
         metadata = secrets.peek(resource.metadata)
         return metadata, {"metadata": _adopted_metadata(metadata, definition, claim, secrets)}
-    if resource.metadata is None or not is_same:
+    before = TaskDefinition.from_json(resource.definition) if resource.metadata is not None else None
+    if before is None or before.metadata != definition.metadata:
         generation = resource.generation + (resource.metadata is not None)
         columns = {"metadata": partial(definition.metadata, SealedLookup(claim)), "generation": generation}
         return evaluate(definition.metadata, ClaimLookup(claim, secrets)), columns

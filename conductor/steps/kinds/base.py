@@ -167,8 +167,8 @@ class TaskStep:
         """Make the result of the step that the type has returned."""
         if self._was_read and step.data is None:
             step = replace(step, data=self.target.data)
-        has_names = uses_names(self.plugin, self.target.properties) or IDS in self.target.data
-        if self.progress is None and self.claim.task.kind in GIVEN and has_names:
+        has_begun = self.progress is None and self.claim.task.kind in GIVEN
+        if has_begun and (self._uses_names or IDS in self.target.data):
             # The step that has begun the action has asked for these ids: nobody is asked again.
             data = step.data if step.data is not None else self.target.data
             named = with_ids(data, self.context, self.plugin.properties_schema, self.target.properties)
@@ -177,6 +177,10 @@ class TaskStep:
             step = replace(step, data={IDS: self.target.data[IDS], **step.data})
         self.take(step)
         return self.store(step, {**self.stored, **kept_data(self.plugin, step, self.target, self.secrets)})
+
+    @functools.cached_property
+    def _uses_names(self) -> bool:
+        return uses_names(self.plugin, self.target.properties)
 
     def take(self, step: Step) -> None:
         """Put the data that the type has returned into the view."""
@@ -236,7 +240,7 @@ class CreateStep(TaskStep):
 
     def start(self) -> Step:
         """Start the creation, once all that the properties name is there."""
-        if self.target.physical_id is None and uses_names(self.plugin, self.target.properties):
+        if self.target.physical_id is None and self._uses_names:
             check_found(self.context, self.plugin.properties_schema, self.target.properties)
         return super().start()
 
