@@ -60,9 +60,6 @@ BASE = (
 )
 
 _STACK = "/v1/{tenant_id}/stacks/{stack_name}/{stack_id}"
-_CONFIGS = "/v1/{tenant_id}/software_configs"
-_DEPLOYMENTS = "/v1/{tenant_id}/software_deployments"
-_DEPLOYMENT = f"{_DEPLOYMENTS}/{{deployment_id}}"
 _QUOTAS = "/v1/admin/quotas/{project_id}"
 _RESOURCE = f"{_STACK}/resources/{{resource_name}}"
 
@@ -91,23 +88,6 @@ KERNEL_RULES: tuple[Rule, ...] = (
         "GET",
         f"{_STACK}/events",
     ),
-    ("software_configs:create", MEMBER, "Create a config.", "POST", _CONFIGS),
-    ("software_configs:delete", MEMBER, "Delete a config.", "DELETE", f"{_CONFIGS}/{{config_id}}"),
-    ("software_configs:global_index", NOBODY, "List the configs of all projects.", "GET", _CONFIGS),
-    ("software_configs:index", READER, "List configs.", "GET", _CONFIGS),
-    ("software_configs:show", READER, "Show a config.", "GET", f"{_CONFIGS}/{{config_id}}"),
-    ("software_deployments:create", MEMBER, "Create a deployment.", "POST", _DEPLOYMENTS),
-    ("software_deployments:delete", MEMBER, "Delete a deployment.", "DELETE", _DEPLOYMENT),
-    ("software_deployments:index", READER, "List deployments.", "GET", _DEPLOYMENTS),
-    (
-        "software_deployments:metadata",
-        READER_OR_STACK_USER,
-        "Show the configs that are deployed to a server.",
-        "GET",
-        f"{_DEPLOYMENTS}/metadata/{{server_id}}",
-    ),
-    ("software_deployments:show", READER, "Show a deployment.", "GET", _DEPLOYMENT),
-    ("software_deployments:update", MEMBER, "Update a deployment.", "PUT", _DEPLOYMENT),
     ("stacks:abandon", MEMBER, "Abandon a stack.", "DELETE", f"{_STACK}/abandon"),
     ("stacks:create", MEMBER, "Create a stack.", "POST", "/v1/{tenant_id}/stacks"),
     ("stacks:delete", MEMBER, "Delete a stack.", "DELETE", _STACK),

@@ -18,7 +18,6 @@ from .handlers import (
     resources,
     signals,
     snapshots,
-    software,
     stack_list,
     stacks,
 )
@@ -29,8 +28,6 @@ from .policy import Rule
 _SNAPSHOT = f"{STACK}/snapshots/{{snapshot_id}}"
 _ACCOUNT = "/v1/guest/{tenant_id}/{row}/stacks/{stack_name}/{stack_id}/resources/{resource_name}"
 _TYPES = f"{TENANT}/resource_types"
-_CONFIGS = f"{TENANT}/software_configs"
-_DEPLOYMENTS = f"{TENANT}/software_deployments"
 _VERSIONS = f"{TENANT}/template_versions"
 
 DESCRIPTION = "/v1/openapi.json"
@@ -54,26 +51,6 @@ KERNEL_ROUTES: Routes = {
     _VERSIONS: {"GET": Operation(meta.list_versions, "stacks:list_template_versions")},
     f"{_VERSIONS}/{{template_version}}/functions": {
         "GET": Operation(meta.list_functions, "stacks:list_template_functions")
-    },
-    _CONFIGS: {
-        "GET": Operation(software.index_configs, "software_configs:index"),
-        "POST": Operation(software.create_config, "software_configs:create"),
-    },
-    f"{_CONFIGS}/{{config_id}}": {
-        "GET": Operation(software.show_config, "software_configs:show"),
-        "DELETE": Operation(software.delete_config, "software_configs:delete"),
-    },
-    _DEPLOYMENTS: {
-        "GET": Operation(software.index_deployments, "software_deployments:index"),
-        "POST": Operation(software.create_deployment, "software_deployments:create"),
-    },
-    f"{_DEPLOYMENTS}/{{deployment_id}}": {
-        "GET": Operation(software.show_deployment, "software_deployments:show"),
-        "PUT": Operation(software.update_deployment, "software_deployments:update"),
-        "DELETE": Operation(software.delete_deployment, "software_deployments:delete"),
-    },
-    f"{_DEPLOYMENTS}/metadata/{{server_id}}": {
-        "GET": Operation(software.metadata, "software_deployments:metadata")
     },
     f"{TENANT}/build_info": {"GET": Operation(meta.build_info, "build_info:build_info")},
     f"{TENANT}/stacks": {

@@ -10,5 +10,15 @@ from ..features.preflight.feature import PREFLIGHT
 from ..features.preview.feature import PREVIEW
 from ..features.quotas.feature import QUOTAS
 from ..features.registry import Feature
+from ..features.software.feature import SOFTWARE
 
-FEATURES: Sequence[Feature] = (CLOUDFORMATION, DIAGNOSIS, DRIFT, MOVES, PREFLIGHT, PREVIEW, QUOTAS)
+FEATURES: Sequence[Feature] = (
+    CLOUDFORMATION,
+    DIAGNOSIS,
+    DRIFT,
+    MOVES,
+    PREFLIGHT,
+    PREVIEW,
+    QUOTAS,
+    SOFTWARE,
+)

@@ -14,9 +14,9 @@ from ..resources.contract.errors import NoAction, NotSupported
 from ..resources.contract.signals import Adjustment, Signal
 from ..shapes import Json, JsonMap
 from .context import EngineContext, announce
+from .deployment_results import store_result, wake_waiting
 from .errors import ActionInProgress, AmbiguousId, NotAvailable, ResourceReplaced
 from .scaling import ScalingRequest, begin_refreshes, begin_request, scale
-from .software import store_result, wake_waiting
 from .stored_resource import metadata_changed
 
 LOG = logging.getLogger(__name__)

@@ -3,12 +3,12 @@
 import typing
 from collections.abc import Mapping
 
-from ...api.views.software import guest_config_view
 from ...engine.context import EngineContext
 from ...engine.guests import Guests
 from ...engine.quotas import Quotas
 from ...engine.signal_urls import SignalAddresses
 from ...features.quotas.operations import QuotaOperations
+from ...features.software.views import guest_config_view
 from ...sealing.sealer import Sealer
 from .parts import Parts
 

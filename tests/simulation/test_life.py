@@ -16,7 +16,6 @@ from simulation.world import World
 from stoker.api.app import make_app
 from stoker.api.authenticator import Authenticator, NoAuthentication
 from stoker.api.operations import Routes, Services
-from stoker.api.views.software import guest_config_view
 from stoker.cli.features import FEATURES
 from stoker.cli.wiring.routes import ROUTES, columns_of
 from stoker.engine.guests import Guests
@@ -26,6 +25,7 @@ from stoker.features.diagnosis.services import ConsoleServices
 from stoker.features.preview.updates import Previews
 from stoker.features.preview.validation import Validation
 from stoker.features.quotas.operations import QuotaOperations
+from stoker.features.software.views import guest_config_view
 
 ADDRESSES = SignalAddresses("http://sim", b"key")
 ROOT = pathlib.Path(__file__).parents[2]

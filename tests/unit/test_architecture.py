@@ -66,6 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         ),
     },
     "features/quotas": {"features", "api", "engine", "db"},
+    "features/software": {"features", "api", "engine", "resources", "sealing", "db", "observe"},
     "features/drift": {
         *("features", "api", "conductor", "engine", "engine/planning", "keystone", "resources", "sealing"),
         *("template", "ring", "db", "observe"),
@@ -93,7 +94,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         *("api", "console", "features", "features/cloudformation", "features/diagnosis", "features/drift"),
         *("features/moves", "features/moves/heat", "features/moves/inward", "features/moves/outward"),
-        *("features/preflight", "features/preview", "features/quotas"),
+        *("features/preflight", "features/preview", "features/quotas", "features/software"),
         *("conductor", "engine", "engine/planning", "template", "template/sandbox"),
         *("resources", "resources/openstack"),
         *("sealing", "keystone", "ring", "rpc", "db", "observe"),

@@ -41,7 +41,8 @@ def test_every_rule_that_is_asked_for_exists() -> None:
     used = {operation.rule for methods in ROUTES.values() for operation in methods.values()} - {None}
     in_code = {
         name
-        for path in (ROOT / "api").rglob("*.py")
+        for folder in ("api", "features")
+        for path in (ROOT / folder).rglob("*.py")
         for name in re.findall(r'authorize\([^"]*"([a-z_]+:[a-z_]+)"', path.read_text())
     }
     assert in_code == {

@@ -1,18 +1,20 @@
-"""Handlers of software configs and deployments."""
+"""The handlers and the routes of software configs and deployments."""
 
 from sqlalchemy.engine import Connection
 
+from ...api.described import USUAL, Description
+from ...api.errors import Fault
+from ...api.operations import Handler, Operation, Request, Routes
+from ...api.paths import TENANT
+from ...api.reply import Reply
 from ...db import software
 from ...db.errors import NotFound
 from ...db.software import ListedDeployment, StoredConfig, StoredDeployment
-from ...engine import software as operations
-from ...engine.software import DeploymentValues, NewConfig
 from ...shapes import Json
-from ..errors import Fault
-from ..operations import Request
-from ..reply import Reply
-from ..schemas import NEW_CONFIG, NEW_DEPLOYMENT, UPDATED_DEPLOYMENT
-from ..views.software import config_summary, config_view, deployment_summary, deployment_view
+from . import operations
+from .operations import DeploymentValues, NewConfig
+from .schemas import NEW_CONFIG, NEW_DEPLOYMENT, UPDATED_DEPLOYMENT
+from .views import config_summary, config_view, deployment_summary, deployment_view
 
 
 def index_configs(request: Request) -> Reply:
@@ -144,3 +146,40 @@ def _deployment(request: Request) -> StoredDeployment:
         return request.read(lambda conn: software.get_deployment(conn, key, project_id))
     except NotFound as error:
         raise Fault(404, "NotFound", f"Deployment with id {key} not found") from error
+
+
+def _operation(handler: Handler, rule: str, description: Description = USUAL) -> Operation:
+    return Operation(handler, rule, description=description, name=f"software_{handler.__name__}")
+
+
+_NO_CONTENT = Description(statuses=(204,))
+_CONFIGS = f"{TENANT}/software_configs"
+_DEPLOYMENTS = f"{TENANT}/software_deployments"
+ROUTES: Routes = {
+    _CONFIGS: {
+        "GET": _operation(
+            index_configs,
+            "software_configs:index",
+            Description(query=frozenset({"limit", "marker", "global_tenant"})),
+        ),
+        "POST": _operation(create_config, "software_configs:create", Description(NEW_CONFIG)),
+    },
+    f"{_CONFIGS}/{{config_id}}": {
+        "GET": _operation(show_config, "software_configs:show"),
+        "DELETE": _operation(delete_config, "software_configs:delete", _NO_CONTENT),
+    },
+    _DEPLOYMENTS: {
+        "GET": _operation(
+            index_deployments,
+            "software_deployments:index",
+            Description(query=frozenset({"limit", "marker", "server_id"})),
+        ),
+        "POST": _operation(create_deployment, "software_deployments:create", Description(NEW_DEPLOYMENT)),
+    },
+    f"{_DEPLOYMENTS}/{{deployment_id}}": {
+        "GET": _operation(show_deployment, "software_deployments:show"),
+        "PUT": _operation(update_deployment, "software_deployments:update", Description(UPDATED_DEPLOYMENT)),
+        "DELETE": _operation(delete_deployment, "software_deployments:delete", _NO_CONTENT),
+    },
+    f"{_DEPLOYMENTS}/metadata/{{server_id}}": {"GET": _operation(metadata, "software_deployments:metadata")},
+}

@@ -1,9 +1,9 @@
 """Views of software configs and deployments, in Heat's shapes; secrets of templates are masked."""
 
 from ...db.software import ListedConfig, ListedDeployment, StoredConfig, StoredDeployment
-from ...engine.software import body_of, deployment_values
 from ...observe.instants import iso
 from ...sealing.sealer import Sealer
+from ...sealing.software import SoftwareValue, opened
 from ...shapes import Json
 
 
@@ -23,12 +23,12 @@ def config_summary(config: ListedConfig, *, with_project: bool = False) -> dict[
 
 def config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:
     """Return the view of a config."""
-    return {**config_summary(config), **body_of(sealer, config).masked()}
+    return {**config_summary(config), **_body_of(sealer, config).masked()}
 
 
 def guest_config_view(config: StoredConfig, sealer: Sealer) -> dict[str, Json]:
     """Return a config as the guest that applies it reads it: with its secrets."""
-    return {**config_summary(config), **body_of(sealer, config).value}
+    return {**config_summary(config), **_body_of(sealer, config).value}
 
 
 def deployment_summary(deployment: ListedDeployment) -> dict[str, Json]:
@@ -49,6 +49,17 @@ def deployment_summary(deployment: ListedDeployment) -> dict[str, Json]:
 
 def deployment_view(deployment: StoredDeployment, sealer: Sealer) -> dict[str, Json]:
     """Return the view of a deployment."""
-    input_values, output_values = deployment_values(sealer, deployment)
+    input_values, output_values = _values_of(sealer, deployment)
     values = {"input_values": input_values.masked(), "output_values": output_values.masked()}
     return {**deployment_summary(deployment), **values}
+
+
+def _body_of(sealer: Sealer, config: StoredConfig) -> SoftwareValue:
+    """Return the body of a config; see `config_body`."""
+    return opened(sealer.of_software(config.project_id), config.body)
+
+
+def _values_of(sealer: Sealer, deployment: StoredDeployment) -> tuple[SoftwareValue, SoftwareValue]:
+    """Return the values of a deployment's inputs and outputs; NOTHING: it has none."""
+    place = sealer.of_software(deployment.project_id)
+    return opened(place, deployment.input_values), opened(place, deployment.output_values)

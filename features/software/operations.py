@@ -8,27 +8,17 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from ..db import resources, software
-from ..db.errors import NotFound
-from ..db.ids import ResourceId, WaitsOn
-from ..db.rows import ReadyTasks
-from ..db.software import OwningResource, StoredConfig, StoredDeployment
-from ..db.work import due_tasks
-from ..resources.heat.software_io import declared_inputs, declared_outputs, result_of
-from ..sealing.redaction import redacted
-from ..sealing.sealer import Sealer
-from ..sealing.software import SoftwareValue, config_body, opened, stored
-from ..shapes import Json, JsonMap
-from ..template.budget import json_size
-from ..template.errors import LimitExceeded
-from .context import EngineContext, announce
-from .errors import ConfigInUse, UnknownConfig
-from .quotas import QuotaName
-
-IN_PROGRESS = "IN_PROGRESS"
-"""Status of a deployment that waits for its signal."""
-LONGEST_REASON = 65536
-"""Characters of a deployment's reason, which names the outputs that are errors."""
+from ...db import software
+from ...db.errors import NotFound
+from ...db.rows import ReadyTasks
+from ...db.software import StoredConfig, StoredDeployment
+from ...engine.context import EngineContext, announce
+from ...engine.deployment_results import wake_waiting
+from ...engine.errors import ConfigInUse, UnknownConfig
+from ...engine.quotas import QuotaName
+from ...resources.heat.software_io import declared_inputs, declared_outputs
+from ...sealing.software import config_body, stored
+from ...shapes import Json, JsonMap
 
 
 @dataclass(frozen=True)
@@ -164,7 +154,7 @@ def update_deployment(
 
     def change(conn: Connection) -> tuple[StoredDeployment, ReadyTasks]:
         now = context.clock()
-        woken = wake_resource(conn, deployment, now)
+        woken = _wake_resource(conn, deployment, now)
         current = software.get_deployment(conn, deployment.id, deployment.project_id, lock=True)
         if "config_id" in changes:
             _lock_config(conn, deployment.project_id, values.config_id)
@@ -183,7 +173,7 @@ def delete_deployment(context: EngineContext, deployment: StoredDeployment) -> N
 
     def delete(conn: Connection) -> ReadyTasks:
         now = context.clock()
-        woken = wake_resource(conn, deployment, now)
+        woken = _wake_resource(conn, deployment, now)
         try:
             current = software.get_deployment(conn, deployment.id, deployment.project_id, lock=True)
         except NotFound:
@@ -200,59 +190,6 @@ def _grows(before: StoredDeployment, after: StoredDeployment) -> bool:
     return sizes[1] > sizes[0] or after.config_id != before.config_id
 
 
-def wake_resource(conn: Connection, deployment: StoredDeployment, now: float) -> ReadyTasks:
-    """Wake the tasks that wait for a deployment's resource, in the transaction that changes the deployment.
-
-    The resource's row is locked before the deployment's, as by the tasks.
-    """
-    return ReadyTasks() if deployment.resource_id is None else wake_waiting(conn, deployment.resource_id, now)
-
-
-def wake_waiting(conn: Connection, resource_id: ResourceId, now: float) -> ReadyTasks:
-    """Lock a resource, and wake the tasks that wait for it; those that are about to park see a change."""
-    resources.advance_generation(conn, resource_id)
-    return due_tasks.wake(conn, WaitsOn.resource(resource_id), now=now)
-
-
-def store_result(
-    conn: Connection, context: EngineContext, owned: tuple[OwningResource, str], details: JsonMap, now: float
-) -> str | None:
-    """Store the result that a guest has signalled; return the text of its event.
-
-    None: the deployment waits for none, and nothing is stored.  The deployment fails if the project has no
-    room for its outputs: nobody would signal them again.
-
-    :param owned: the resource to which the signal came, and the id of its deployment.
-    """
-    owner, deployment_id = owned
-    current = software.deployment_of(conn, owner, deployment_id, lock=True)
-    if current is None or current.status != IN_PROGRESS:
-        return None
-    try:
-        config = software.get_config(conn, current.config_id, owner.project_id)
-    except NotFound:
-        return None
-    place = context.sealer.of_software(current.project_id)
-    derived = opened(place, config.body)
-    before = opened(place, current.output_values)
-    result = result_of(derived.value["outputs"], before.value or {}, details)
-    changes = {
-        "status": result.status,
-        "reason": redacted(result.reason, derived.secrets)[:LONGEST_REASON],
-        "output_values": stored(place, result.outputs, derived.secrets | before.secrets),
-        "output_size": json_size(result.outputs),
-    }
-    changed = software.change_deployment(conn, current, changes, now)
-    try:
-        context.settings.software.check_bytes(conn, current.project_id)
-    except LimitExceeded as error:
-        failure = {"status": "FAILED", "reason": f"The outputs are not stored: {error}"}
-        before_it = {"output_values": current.output_values, "output_size": current.output_size}
-        software.change_deployment(conn, changed, {**failure, **before_it}, now)
-        return f"deployment {current.id} failed: its outputs are not stored"
-    return f"deployment {current.id} {result.event}"
-
-
 def _lock_config(conn: Connection, project_id: str, config_id: str | None) -> StoredConfig:
     """Keep a config that a deployment is to refer to from being deleted, and return it.
 
@@ -264,12 +201,9 @@ def _lock_config(conn: Connection, project_id: str, config_id: str | None) -> St
         raise UnknownConfig(config_id) from error
 
 
-def body_of(sealer: Sealer, config: StoredConfig) -> SoftwareValue:
-    """Return the body of a config; see `config_body`."""
-    return opened(sealer.of_software(config.project_id), config.body)
+def _wake_resource(conn: Connection, deployment: StoredDeployment, now: float) -> ReadyTasks:
+    """Wake the tasks that wait for a deployment's resource, in the transaction that changes the deployment.
 
-
-def deployment_values(sealer: Sealer, deployment: StoredDeployment) -> tuple[SoftwareValue, SoftwareValue]:
-    """Return the values of a deployment's inputs and outputs; NOTHING: it has none."""
-    place = sealer.of_software(deployment.project_id)
-    return opened(place, deployment.input_values), opened(place, deployment.output_values)
+    The resource's row is locked before the deployment's, as by the tasks.
+    """
+    return ReadyTasks() if deployment.resource_id is None else wake_waiting(conn, deployment.resource_id, now)
