@@ -22,6 +22,7 @@ from .findings import CloudFinding, FindingKind
 from .planned import PlannedPart, parts_of_creation, parts_of_update
 from .quota import find_exceeded
 from .reader import ROUNDS, CloudReaders
+from .surprises import find_surprises
 
 LOG = logging.getLogger(__name__)
 MOST_FINDINGS = 200
@@ -122,7 +123,12 @@ def _judged(parts: Sequence[PlannedPart], cloud: CloudFacts) -> list[CloudFindin
     A rule of a type, or a service's answer that nobody foresees, must not keep a user from their stack.
     """
     try:
-        return [*find_exceeded(parts, cloud), *misfits_of(parts, cloud), *_unknown(parts)]
+        return [
+            *find_exceeded(parts, cloud),
+            *misfits_of(parts, cloud),
+            *find_surprises(parts, cloud),
+            *_unknown(parts),
+        ]
     except Exception:
         LOG.exception("A rule of a preflight failed")
         return [_not_checked("a rule has failed; the log of the API says which")]

@@ -21,6 +21,8 @@ class PlannedPart:
     :ivar path: the path of the stack in the root's template, such as ``("resources", "group")``.
     :ivar types: the types of its resources by name, also of those that it has now.
     :ivar before: its resources as they are now, of those that the action changes or deletes.
+    :ivar gone: the things that the action deletes, by name of the resource: its type, and the physical id.
+    :ivar own: physical ids of all things of the stack.
     :ivar open: names of nested stacks of which nothing is known before the action.
     :ivar copies: number of equal stacks that it stands for.
     """
@@ -29,6 +31,8 @@ class PlannedPart:
     stack: PlannedStack
     types: Mapping[str, ResourceType]
     before: Mapping[str, KnownResource] = field(default_factory=dict)
+    gone: Mapping[str, tuple[ResourceType, str]] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
     open: Sequence[str] = ()
     copies: int = 1
 
@@ -75,6 +79,7 @@ def parts_of_update(
     types: dict[str, ResourceType] = {}
     after: dict[str, KnownResource] = {}
     before: dict[str, KnownResource] = {}
+    gone: dict[str, tuple[ResourceType, str]] = {}
     for item in changes:
         definition = item.definition
         if definition is not None and definition.external_id is None:
@@ -82,13 +87,16 @@ def parts_of_update(
             after[item.name] = _known(definition, types[definition.type])
         if item.row is not None and item.effect not in (ChangeKind.ADDED, ChangeKind.UNCHANGED):
             _add_present(item.row, registry, before, types)
+            if item.name in before and item.effect is not ChangeKind.UPDATED and _is_deleted(item.row):
+                gone[item.name] = (types[item.row.plugin], str(item.row.physical_id))
+    own = frozenset(str(item.row.physical_id) for item in changes if item.row is not None)
     planned = PlannedStack(
         KnownStack(after),
         created=frozenset(name for name in after if kinds[name] is ChangeKind.ADDED),
         replaced=frozenset(name for name in after if kinds[name] is ChangeKind.REPLACED),
     )
     unknown = [item.name for item in changes if any(child.items is None for child in item.inside)]
-    yield PlannedPart(path, planned, types, before, open=unknown)
+    yield PlannedPart(path, planned, types, before, gone, own, open=unknown)
     for item in changes:
         for child in item.inside:
             yield from _inside(child, registry, (*path, "resources", item.name))
@@ -120,3 +128,9 @@ def _add_present(
         before[row.name] = KnownResource(
             row.name, row.plugin, plugin.properties_schema, row.properties, service=plugin.service
         )
+
+
+def _is_deleted(row: Resource) -> bool:
+    """Return whether the thing of a resource goes with it."""
+    policy = (row.definition or {}).get("deletion_policy", "Delete")
+    return bool(policy != "Retain")

@@ -14,7 +14,7 @@ after a crash: ``handle_X`` gets the same `ResourceView.key`, and must not creat
 """
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
@@ -91,6 +91,8 @@ class ResourceType:
     #: Rules over the resources that an action makes and the cloud, for a preflight.  Each is called once for
     #: a template, even if several types declare it.
     cloud_rules: typing.ClassVar[Sequence[CloudRule]] = ()
+    #: What is lost with a thing that is replaced, in words, such as ``its data``; "": nothing that matters.
+    lost_with_it: typing.ClassVar[str] = ""
     #: A ``deletion_policy`` of ``Snapshot`` keeps a copy, which `handle_snapshot_delete` makes.
     snapshot_on_delete: typing.ClassVar[bool] = False
     #: The property by which `variant` chooses; "": the type has no variants.
@@ -351,6 +353,13 @@ class ResourceType:
         :param cloud: tells what an amount depends on, such as the size of a flavor.
         """
         return needs_of(self.quota, resource)
+
+    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
+        """Return who uses a thing that is to be deleted, for a preflight; (): nobody, as far as it is known.
+
+        :param own: physical ids of the things of the stack, which use each other as the template says.
+        """
+        return ()
 
     def reference_id(self, target: ResourceView) -> Json:
         """Return the value of get_resource."""

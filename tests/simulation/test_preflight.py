@@ -70,6 +70,7 @@ class Disk(ResourceType):
     service = "block-storage"
     quota = {"volumes": 1, "gigabytes": "size"}
     cloud_rules = (too_many,)
+    lost_with_it = "its data go"
     properties_schema = {
         "size": Property("integer", update_allowed=True, default=1),
         "kind": Property("string"),
@@ -240,11 +241,13 @@ def test_an_update_counts_what_it_makes_changes_and_deletes(site: Site) -> None:
     findings = site.update_findings(
         path, {"a": disk(size=15), "b": disk(size=9, kind="x"), "d": disk(size=2)}
     )
-    assert [(each["path"], each["needed"], each["certainty"]) for each in findings] == [
+    assert [(each["path"], each["needed"], each["certainty"]) for each in findings[:-1]] == [
         # a becomes 6 larger; b exists twice for a while, whatever becomes of c; d is new.
         ("resources.a", "8", "certain"),
         ("resources.b", "2", "likely"),
     ]
+    assert (findings[-1]["kind"], findings[-1]["path"]) == ("surprise", "resources.b")
+    assert findings[-1]["message"] == "it is replaced, and its data go with it"
 
 
 def test_what_stays_is_not_judged(site: Site) -> None:

@@ -1,6 +1,7 @@
 """OS::Cinder::Volume: a volume."""
 
 import json
+from collections.abc import Sequence, Set
 
 from ....shapes import Json, JsonMap
 from ...contract import (
@@ -67,6 +68,7 @@ class Volume(VolumeBackups, DeclaredType):
         "volume_type": NamedRemote("cinder.vtype", "volume_type"),
     }
     cloud_rules = VOLUME_FITS
+    lost_with_it = "its data go"
     apart = ("backup_id", "read_only", "scheduler_hints", "multiattach")
     properties_schema = PROPERTIES
     attributes_schema = ATTRIBUTES
@@ -88,6 +90,15 @@ class Volume(VolumeBackups, DeclaredType):
     def quota_needs(self, resource: KnownResource, stack: KnownStack, cloud: CloudFacts) -> QuotaNeeds:
         """Return the amounts that it takes, also of the quotas of its volume type."""
         return volume_needs(resource, cloud)
+
+    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
+        """Return the snapshots of the volume, with which the service does not delete it."""
+        snapshots = cloud.members("block-storage", "/snapshots", "snapshots")
+        return [
+            f"the snapshot {snapshot.get('id')}"
+            for snapshot in snapshots or ()
+            if snapshot.get("volume_id") == physical_id and snapshot.get("id") not in own
+        ]
 
     # -- creation ----------------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ class ManilaShare(ManilaType):
     path = "/shares"
     item = "share"
     quota = {"shares": 1, "gigabytes": "size"}
+    lost_with_it = "its data go"
     list_path = "/shares/detail"
     mark = MetadataMark()
     slow_delete = True

@@ -1,6 +1,6 @@
 """Rules for addresses and networks that the cloud would refuse as it is now; pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 
 from ....shapes import JsonMap
 from ...contract import CloudFacts, KnownResource, Misfit, PlannedStack
@@ -109,4 +109,20 @@ def _owners(cloud: CloudFacts) -> dict[tuple[str, Address], str]:
     return owners
 
 
+def ports_outside(own: Set[str], cloud: CloudFacts, uses: Callable[[JsonMap], bool]) -> list[str]:
+    """Return the ports of others that use a thing, as far as the caller sees them.
+
+    A port is the stack's own if the stack made it, or the server or router that has it.
+    """
+    return [
+        f"the port {port.get('id')}"
+        for port in cloud.members("network", "/ports", "ports") or ()
+        if uses(port)
+        and own.isdisjoint({str(port.get("id")), str(port.get("device_id"))})
+        and not str(port.get("device_owner") or "").startswith(_OF_SERVICE)
+    ]
+
+
+_OF_SERVICE = ("network:dhcp", "network:distributed", "network:ha_router")
+"""Owners of ports that the service makes, and deletes itself."""
 NETWORK_FITS = (addresses_outside, addresses_in_use, networks_that_are_not_external)

@@ -48,6 +48,7 @@ class FloatingIP(NeutronType):
     )
     stack_rules = (*NETWORK_RULES, *LACKING_RULES)
     cloud_rules = NETWORK_FITS
+    lost_with_it = "its address goes"
     references = {
         "floating_network": NamedRemote("neutron.network"),
         "floating_subnet": NamedRemote("neutron.subnet", "subnet_id"),

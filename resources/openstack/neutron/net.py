@@ -1,9 +1,12 @@
 """OS::Neutron::Net: a network."""
 
+from collections.abc import Sequence, Set
+
 from ....template.constraints import Custom
-from ...contract import Attribute, Property
+from ...contract import Attribute, CloudFacts, Property
 from ..bodies import NamedRemote
 from .base import BUILT, NeutronType
+from .fits import ports_outside
 from .schema import NAME, SHOWN, TAGS, TENANT, VALUE_SPECS
 
 
@@ -70,3 +73,7 @@ class Net(NeutronType):
         "status": Attribute("Status of the network.", "string"),
         "subnets": Attribute("Ids of the subnets.", "list", volatile=True),
     }
+
+    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
+        """Return the ports of others in the network."""
+        return ports_outside(own, cloud, lambda port: port.get("network_id") == physical_id)

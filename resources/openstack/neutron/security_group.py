@@ -1,7 +1,7 @@
 """OS::Neutron::SecurityGroup and OS::Neutron::SecurityGroupRule."""
 
 import typing
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
@@ -28,6 +28,7 @@ from ..names import resolve
 from ..service import Conflict, RemoteNotFound, object_of, objects_of
 from .addresses import network_of
 from .base import NeutronType
+from .fits import ports_outside
 from .schema import NAME, SHOWN
 
 PROTOCOLS = AllowedValues(
@@ -186,6 +187,10 @@ class SecurityGroup(NeutronType):
         has_egress = any(rule.get("direction", "egress") == "egress" for rule in rules)
         count = len(rules) + (0 if has_egress else len(ALL_EGRESS))
         return {"security_group": 1, "security_group_rule": count}
+
+    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
+        """Return the ports of others that have the group."""
+        return ports_outside(own, cloud, lambda port: physical_id in (port.get("security_groups") or ()))
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it has rules; a description of its own, for the mark is there at first."""

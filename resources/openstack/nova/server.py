@@ -70,6 +70,7 @@ class Server(DeclaredType):
     implied_dependencies = IMPLIED
     stack_rules = SERVER_RULES
     cloud_rules = (*SERVER_FITS, *NETWORK_FITS)
+    lost_with_it = "its local disks and the addresses of its new ports go"
     snapshot_on_delete = True
     service = "compute"
     path = "/servers"

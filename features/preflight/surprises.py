@@ -1,0 +1,37 @@
+"""Consequences of an update that its template does not show: what is lost, and who else uses it; pure."""
+
+from collections.abc import Iterator, Sequence
+
+from ...resources.contract.preflight import Certainty, CloudFacts
+from .findings import CloudFinding, FindingKind
+from .planned import PlannedPart
+
+MOST_USERS = 5
+"""Users of a thing that a finding names."""
+
+
+def find_surprises(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
+    """Yield what is lost with things that are replaced, and the users of things that are deleted."""
+    own = frozenset[str]().union(*(part.own for part in parts))
+    for part in parts:
+        for name, (plugin, physical_id) in part.gone.items():
+            path = (*part.path, "resources", name)
+            if name in part.stack.replaced and plugin.lost_with_it:
+                yield CloudFinding(
+                    FindingKind.SURPRISE,
+                    path,
+                    f"it is replaced, and {plugin.lost_with_it} with it",
+                    certainty=Certainty.CERTAIN,
+                    advice="Change it in place, or save what matters first.",
+                )
+            users = plugin.users_outside(physical_id, own, cloud)
+            if users:
+                named = ", ".join(users[:MOST_USERS])
+                more = f" and {len(users) - MOST_USERS} more" if len(users) > MOST_USERS else ""
+                yield CloudFinding(
+                    FindingKind.SURPRISE,
+                    path,
+                    f"it is deleted, but in use outside of the stack by {named}{more}",
+                    certainty=Certainty.LIKELY,
+                    advice="Its deletion waits for them, and may fail: release it first.",
+                )
