@@ -177,7 +177,10 @@ def bars(by_name: Mapping[str, Sequence[Phase]], width: int) -> Iterator[Text]:
     end = f"{span:.1f} s"
     yield Text(f"{'':{NAME}} 0 s{end:>{room - 3}}", IDLE)
     for name, parts in by_name.items():
-        line = Text(f"{harmless(name, NAME):<{NAME}} ")
+        label = harmless(name)
+        # The resource's own name comes last, and tells members of one nested stack apart.
+        label = label if len(label) <= NAME else f"…{label[1 - NAME :]}"
+        line = Text(f"{label:<{NAME}} ")
         cells = [""] * room
         for phase in parts:
             begin = int((phase.begin - first) / span * (room - 1))

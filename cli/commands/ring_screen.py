@@ -1,7 +1,9 @@
 """The ring on a terminal: a table with marks and bars, the sums, and the health."""
 
+from collections.abc import Sequence
+
 from rich import box
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -15,19 +17,50 @@ WIDTH = 20
 """Characters of a bar."""
 
 
+COLUMNS = ("", "Host", "State", "Weight", "Shards", "Share", "", "Stacks", "Busy", "Ring", "Reported")
+BAR = 5
+SPARED = (9, BAR, 3, 10, 7)
+"""The columns that a narrow terminal does without, the first one first."""
+GAP = 3
+"""Characters between two columns."""
+
+
+class Conductors:
+    """The table of the conductors, with as many columns as the terminal has room for.
+
+    :param rows: the cells of each conductor.
+    """
+
+    def __init__(self, rows: Sequence[Sequence[Text]]) -> None:
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the table for a width."""
+        kept = list(range(len(COLUMNS)))
+        for column in SPARED:
+            if sum(self._width(number) + GAP for number in kept) <= options.max_width:
+                break
+            kept.remove(column)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for number in kept:
+            name = "Share" if number == BAR + 1 and BAR not in kept else COLUMNS[number]
+            right = name in ("Weight", "Shards", "Stacks", "Busy")
+            table.add_column(name, justify="right" if right else "left", no_wrap=True)
+        for row in self._rows:
+            table.add_row(*(row[number] for number in kept))
+        yield table
+
+    def _width(self, number: int) -> int:
+        return max(len(COLUMNS[number]), *(row[number].cell_len for row in self._rows), 1)
+
+
 def ring_screen(ring: JsonMap) -> Group:
     """Return the drawing of the ring.
 
     :param ring: the view of the ring.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    columns = ("", "Host", "State", "Weight", "Shards", "Share", "Stacks", "Busy", "Ring", "Reported")
-    for name in columns:
-        right = name in ("Weight", "Shards", "Stacks", "Busy")
-        table.add_column(name, justify="right" if right else "left", no_wrap=True)
     now = instant(ring["time"])
-    for place in ring["conductors"]:
-        table.add_row(*_cells(place, ring["version"], now))
+    conductors = Conductors([_cells(place, ring["version"], now) for place in ring["conductors"]])
     state = ring["health"]
     style = OK if state.startswith("healthy") else BAD if state.startswith("not settled") else HELD
     requests = [
@@ -35,7 +68,7 @@ def ring_screen(ring: JsonMap) -> Group:
         for place in ring["conductors"]
         if place["wanted"] == DRAINING
     ]
-    return Group(table, *requests, Text(ring["sums"]), Text(harmless(state), style))
+    return Group(conductors, *requests, Text(ring["sums"]), Text(harmless(state), style))
 
 
 def _cells(place: JsonMap, version: str, now: float) -> list[Text]:
@@ -58,7 +91,8 @@ def _cells(place: JsonMap, version: str, now: float) -> list[Text]:
         Text(f"{state}{change}", style),
         Text(f"{place['weight']:g}"),
         Text(str(place["shards"])),
-        bar(place["share"], WIDTH, style).append(f" {place['share']:.1%}"),
+        bar(place["share"], WIDTH, style),
+        Text(f"{place['share']:.1%}"),
         Text("?" if stacks is None else str(stacks)),
         Text(busy, HELD if is_full else ""),
         Text(ring_version, "" if ring_version == version else HELD),

@@ -48,8 +48,8 @@ def presence(*hosts: str, silent: str | None = None) -> Presence:
     return Presence(NOW, rows, GroupStatus(alive, frozenset(members) - alive), None, COUNT)
 
 
-def drawn(presence: Presence, stream: io.StringIO) -> str:
-    make_console(stream, width=140).print(ring_screen(ring(presence, {1: 5}, {}, shards=False)))
+def drawn(presence: Presence, stream: io.StringIO, width: int = 140) -> str:
+    make_console(stream, width=width).print(ring_screen(ring(presence, {1: 5}, {}, shards=False)))
     return stream.getvalue()
 
 
@@ -65,6 +65,15 @@ def test_the_screen_of_a_ring_has_a_bar_for_each_share_and_the_sums() -> None:
         assert "7/32" in line
     assert "stacks in progress: 5; threads busy: 14 of 64" in screen
     assert f"healthy: every one of {COUNT} shards has one owner" in screen
+
+
+def test_a_narrow_terminal_has_fewer_columns_of_a_ring_and_whole_words() -> None:
+    hosts = ("conductor-1", "conductor-2")
+    lines = drawn(presence(*hosts), io.StringIO(), width=80).splitlines()
+    rows = [line for line in lines if "●" in line]
+    assert [line.split()[1:3] for line in rows] == [[host, "active"] for host in hosts]
+    assert all(line.count("%") == 1 and "…" not in line and "█" not in line for line in rows)
+    assert max(len(line) for line in lines if "threads busy" not in line) <= 80
 
 
 def test_a_silent_conductor_is_marked_by_colour_and_by_word(monkeypatch: pytest.MonkeyPatch) -> None:

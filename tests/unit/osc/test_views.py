@@ -9,7 +9,7 @@ from stoker.osc.drift import drift_lines, list_lines
 from stoker.osc.graph import as_dot, as_mermaid, tree
 from stoker.osc.inspection import report_lines
 from stoker.osc.plan import as_json, finding_lines, is_obstacle, lines
-from stoker.osc.timeline import bars, last_action, phases
+from stoker.osc.timeline import Phase, bars, last_action, phases
 from stoker.osc.watch import PlainLines, held_line, is_paused, screen, seconds_of, watch
 
 Json = typing.Any
@@ -272,6 +272,14 @@ def test_bars_have_a_line_for_each_resource() -> None:
     assert a.endswith(" 5.00 s")
     assert "\x1b" not in hostile
     assert [line.plain for line in bars({}, 60)] == ["nothing has happened yet"]
+
+
+def test_long_names_of_a_timeline_keep_their_ends() -> None:
+    done = [Phase("done", 0.0, 1.0, "CREATE", 1, "one")]
+    names = [f"a-nested-stack-with-a-long-name/{name}" for name in "ab"]
+    _, *rows, _ = [line.plain for line in bars(dict.fromkeys(names, done), 60)]
+    assert [row.split()[0][-2:] for row in rows] == ["/a", "/b"]
+    assert all(row.startswith("…") for row in rows)
 
 
 def test_the_last_action_is_shown() -> None:
