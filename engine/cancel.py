@@ -133,6 +133,7 @@ def _fail(
     stack_transitions.fail(conn, current, Failure(reason, rolled_back=rollback), now)
     _end_snapshots(conn, late, reason)
     traversals.close(conn, ids, now=now)
+    # Events are shown in the order in which they are stored: the failure comes before its rollback.
     endings.record_stack_events(conn, late, Status.FAILED, reason, by=by, now=now)
     if rollback:
         endings.begin_rollbacks(conn, ids, now=now)

@@ -63,6 +63,7 @@ def _supersede(conn: Connection, plan: Plan, running: Collection[Task], *, now: 
     cancel.ask_to_stop(conn, stopped, now=now, stop_by=plan.stop_by)
     tasks.supersede(conn, running, spared)
     waiting: dict[TaskId, list[TaskId]] = {}
+    # The new task of a resource waits for its old one: two of them never act on one resource at once.
     for old, new in plan.after:
         waiting.setdefault(old.id, list(old.successors)).append(new)
     for old_id, successors in waiting.items():
