@@ -1,7 +1,7 @@
 """The preflight: it compares a compiled goal, or the plan of an update, with the cloud of the caller."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ...db.rows import Stack
@@ -56,8 +56,13 @@ class CloudPreflight:
     def of_compiled(self, compiled: Compiled, access: CallerAccess | None) -> list[CloudFinding]:
         """Return the findings for a new stack, whose goal was compiled with its nested stacks."""
         registry = self._context.registry.usable
-        parts = list(parts_of_creation(compiled.plan, compiled.nested, registry))
-        return self._find(parts, compiled.identity.project_id, access)
+        return _safely(
+            lambda: self._find(
+                list(parts_of_creation(compiled.plan, compiled.nested, registry)),
+                compiled.identity.project_id,
+                access,
+            )
+        )
 
     def of_update(
         self, stack: Stack, request: UpdateRequest, access: CallerAccess | None
@@ -74,18 +79,22 @@ class CloudPreflight:
         self, stack: Stack, compiled: Compiled, request: UpdateRequest, access: CallerAccess
     ) -> list[CloudFinding]:
         """Return the findings for an update to a compiled goal; none where the update would fail anyway."""
-        try:
-            changes = self._previews.of_compiled(compiled, stack, converge=request.converge, nested=True)
-        except (NotUpdatable, TemplateError, SealError):
-            return []  # The update itself says so.
-        return self.of_changes(changes, stack.project_id, access)
+
+        def find() -> list[CloudFinding]:
+            try:
+                changes = self._previews.of_compiled(compiled, stack, converge=request.converge, nested=True)
+            except (NotUpdatable, TemplateError, SealError):
+                return []  # The update itself says so.
+            return self.of_changes(changes, stack.project_id, access)
+
+        return _safely(find)
 
     def of_changes(
         self, changes: Sequence[ResourceChange], project_id: str, access: CallerAccess | None
     ) -> list[CloudFinding]:
         """Return the findings for the changes that an update would make."""
-        parts = list(parts_of_update(changes, self._context.registry.usable))
-        return self._find(parts, project_id, access)
+        registry = self._context.registry.usable
+        return _safely(lambda: self._find(list(parts_of_update(changes, registry)), project_id, access))
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -117,21 +126,23 @@ def _not_checked(problem: str) -> CloudFinding:
     return CloudFinding(FindingKind.NOT_CHECKED, (), f"not checked: {problem}", certainty=Certainty.NOT_KNOWN)
 
 
-def _judged(parts: Sequence[PlannedPart], cloud: CloudFacts) -> list[CloudFinding]:
-    """Return the findings, as far as the answers are there.
-
-    A rule of a type, or a service's answer that nobody foresees, must not keep a user from their stack.
-    """
+def _safely(find: Callable[[], list[CloudFinding]]) -> list[CloudFinding]:
+    """Return the findings; a bug, also of a type's rule, must not keep a user from their stack."""
     try:
-        return [
-            *find_exceeded(parts, cloud),
-            *misfits_of(parts, cloud),
-            *find_surprises(parts, cloud),
-            *_unknown(parts),
-        ]
+        return find()
     except Exception:
-        LOG.exception("A rule of a preflight failed")
+        LOG.exception("A preflight failed")
         return [_not_checked("a rule has failed; the log of the API says which")]
+
+
+def _judged(parts: Sequence[PlannedPart], cloud: CloudFacts) -> list[CloudFinding]:
+    """Return the findings, as far as the answers are there."""
+    return [
+        *find_exceeded(parts, cloud),
+        *misfits_of(parts, cloud),
+        *find_surprises(parts, cloud),
+        *_unknown(parts),
+    ]
 
 
 def misfits_of(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:

@@ -108,7 +108,6 @@ class Site:
             database=world.database,
             context=world.context,
             guests=None,  # type: ignore[arg-type]
-            software=None,  # type: ignore[arg-type]
             registry=world.registry,
             sealer=world.sealer,
             auth=self.auth,
@@ -431,3 +430,13 @@ def test_a_request_without_a_named_caller_is_not_reviewed(
     site.allow(volumes=0)
     assert site.request({"a": disk()}, "refuse").status_code == 201
     assert site.storage.requests == []
+
+
+def test_a_bug_of_a_preview_stops_no_update(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = site.make({"a": disk(size=1)})
+
+    def broken(*arguments: Json, **options: Json) -> Json:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(Previews, "of_compiled", broken)
+    assert site.request({"a": disk(size=2)}, "refuse", path).status_code == 202
