@@ -12,6 +12,7 @@ from client.serving import Answer, Json, Service
 from harness.templates import one, template
 from stoker.api import schemas
 from stoker.api.handlers import events, resources, stack_list, stacks
+from stoker.features.software import schemas as software
 
 PLAIN = template({"r": one(value={"get_param": "p"})}, parameters={"p": {"type": "string", "default": "d"}})
 OTHER = {**PLAIN, "description": "another one"}
@@ -100,9 +101,9 @@ BODIES: Mapping[str, tuple[Json, Mapping[str, Json]]] = {
     "validate": (schemas.VALIDATE, {**GOAL, **{name: {name: None} for name in WRONG}}),
     "update": (schemas.UPDATE, CHANGE),
     "patch": (schemas.UPDATE, {**CHANGE, "existing": {"existing": False}}),
-    "configure": (schemas.NEW_CONFIG, CONFIG),
-    "deploy": (schemas.NEW_DEPLOYMENT, {**DEPLOYMENT, "stack_user_project_id": {}}),
-    "redeploy": (schemas.UPDATED_DEPLOYMENT, UPDATED),
+    "configure": (software.NEW_CONFIG, CONFIG),
+    "deploy": (software.NEW_DEPLOYMENT, {**DEPLOYMENT, "stack_user_project_id": {}}),
+    "redeploy": (software.UPDATED_DEPLOYMENT, UPDATED),
     "snapshot": (schemas.SNAPSHOT, {"name": {"name": "n"}}),
     "mark": (
         schemas.MARK_UNHEALTHY,

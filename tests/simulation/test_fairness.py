@@ -5,7 +5,7 @@ import pathlib
 import pytest
 from simulation.helpers import ended, on, template
 from simulation.world import World
-from stoker.conductor.steps import computing, target
+from stoker.conductor.steps import computing, returned
 from stoker.conductor.steps.computing import SMALL
 from stoker.db.rows import Stack
 from stoker.db.states import Status
@@ -127,7 +127,7 @@ def test_a_project_that_computes_much_waits_and_completes(
 def test_an_attribute_that_is_too_large_fails_its_resource(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "MOST_STORED", 1000)
+    monkeypatch.setattr(returned, "MOST_STORED", 1000)
     goal = Goal(plain(a=value("x" * 100), b=value(["x" * 50] * 20)))
     stack = create_stack(world.context, CreateRequest("p", "s", goal))
     assert world.settle(lambda: ended(world, stack), within=100)
