@@ -355,6 +355,22 @@ def test_a_warning_stands_in_the_stacks_reason_and_first_event(site: Site) -> No
     assert site.reasons() == [f"Stack CREATE started; {HINDERED}"]
 
 
+def test_the_value_of_a_hidden_parameter_is_in_no_finding(site: Site) -> None:
+    """Whoever may read the stack would read it in the stack's reason."""
+    site.storage.answers[LISTS] = Answer(body={"things": [{"label": "s3cret"}, {"label": "plain"}]})
+    labels = {"open": {"default": "plain"}, "hidden": {"default": "s3cret", "hidden": True}}
+    goal = {
+        **document({f"disk-{name}": disk(label={"get_param": name}) for name in labels}),
+        "parameters": {name: {"type": "string", **parameter} for name, parameter in labels.items()},
+    }
+    answer = site.api.simulate_post("/v1/p1/stacks", json={"stack_name": "s", "template": goal})
+    assert answer.status_code == 201, answer.text
+    where = "resources.disk-open.properties.label"
+    assert site.reasons() == [
+        f"Stack CREATE started; preflight: 1 finding: {where}: the label plain is taken"
+    ]
+
+
 def test_a_stack_that_fits_begins_as_without_a_preflight(site: Site) -> None:
     path = site.make({"a": disk(size=10)})
     assert site.request({"a": disk(size=20)}, path=path).status_code == 202
