@@ -222,7 +222,7 @@ def test_a_conductor_whose_work_loop_hangs_is_replaced(site: Site, machine: Mach
         with site.locked("task"):
             # What faulthandler prints at the watchdog's signal: where each thread was.
             wait_for(lambda: is_printed("Fatal Python error: Aborted"), 180)
-            wait_for(lambda: is_printed("the watchdog is not fed"), 180)
+            wait_for(lambda: is_printed("the watchdog gets no notification"), 180)
         machine.wait_restarted(ONE, before)
 
 
