@@ -28,8 +28,8 @@ ACTIVE_WITHIN = 120.0
 REFUSED = {
     "--server web": "The server web belongs to the stack shop",
     "--all": "All objects of the project belong to stacks already",
-    "": "Name what to adopt",
-    "--all --server web": "give either it, or what to adopt",
+    "": "Name the objects to adopt",
+    "--all --server web": "use either --all or the options that name objects",
     "--router-interface edge:inner": "No subnet of the project has the name or ID inner",
 }
 """Arguments with the reasons why they are refused once all of the project is adopted."""
