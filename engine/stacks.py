@@ -16,7 +16,7 @@ from .actions import start_action, start_delete
 from .context import Compiled, EngineContext, Review, Started, announce_started
 from .planning.adopt import plan_adoption
 from .planning.plan import PlannedBreakpoints, TraversalScope, plan_create
-from .planning.requests import CREATED, REVIEWED, CreateRequest
+from .planning.requests import CREATED, REVIEWED, CreateRequest, Purpose
 from .quotas import QuotaName
 from .requested import compile_requested
 from .start import store_plan
@@ -123,7 +123,7 @@ def _deadline(context: EngineContext, request: CreateRequest, now: float) -> flo
 def create_stack(context: EngineContext, request: CreateRequest, review: Review | None = None) -> Stack:
     """Create or adopt a stack; it is committed when this returns, and runs once a conductor is there.
 
-    :param review: looks at the compiled goal first; None: nobody does.
+    :param review: looks at the compiled goal of a creation first; None: nobody does.
     :raises TemplateError: the goal is wrong.
     :raises NameTaken: a living stack has the name.
     :raises LimitExceeded: the project has as much as it may have.
@@ -134,10 +134,11 @@ def create_stack(context: EngineContext, request: CreateRequest, review: Review 
     if quotas is not None and request.is_limited:
         # Before it costs more: a user who may have no more stacks would get this answer anyway.
         context.database.read(lambda conn: quotas.check_room(conn, request.project_id, QuotaName.STACKS))
-    # What an adopted stack has was made by others, and may have more than its template says.
-    purpose = request.goal.purpose
-    if request.adopted is None:
-        purpose = CREATED if review is None else REVIEWED
+    purpose: Purpose = CREATED if review is None else REVIEWED
+    if request.adopted is not None:
+        # What an adopted stack has was made by others: it may have more than its template says, and nothing
+        # of it has to fit the cloud once more.
+        purpose, review = request.goal.purpose, None
     compiled = compile_requested(
         context,
         replace(request.goal, purpose=purpose),

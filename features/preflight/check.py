@@ -38,7 +38,7 @@ class CloudPreflight:
         self._previews = Previews(context)
 
     def of_creation(self, request: CreateRequest, access: CallerAccess | None) -> list[CloudFinding]:
-        """Return the findings for a stack that is to be created.
+        """Return the findings for a stack that is to be created; none for an adoption, which makes nothing.
 
         :param access: the caller's access to the services; None: Keystone has not named the caller.
         :raises TemplateError: the goal is wrong.
@@ -51,7 +51,7 @@ class CloudPreflight:
             project_id=request.project_id,
             root_id="",
         )
-        return self.of_compiled(compiled, access)
+        return self.of_compiled(compiled, access) if request.adopted is None else []
 
     def of_compiled(self, compiled: Compiled, access: CallerAccess | None) -> list[CloudFinding]:
         """Return the findings for a new stack, whose goal was compiled with its nested stacks."""

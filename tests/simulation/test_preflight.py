@@ -456,3 +456,22 @@ def test_a_bug_of_a_preview_stops_no_update(site: Site, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Previews, "of_compiled", broken)
     assert site.request({"a": disk(size=2)}, "refuse", path).status_code == 202
+
+
+def test_what_is_adopted_exists_already_and_is_not_compared(site: Site) -> None:
+    site.allow(volumes=0, gigabytes=0)
+    site.storage.answers[LISTS] = Answer(body={"things": [{"label": "x"}]})
+    resources = {"a": disk(size=10, label="x")}
+    adopted = {"a": {"resource_id": "disk-a", "type": "Acme::Disk", "name": "a"}}
+    environment = {"resource_registry": {"stoker": {"preflight": "refuse"}}}
+    body = {
+        "stack_name": "s",
+        "environment": environment,
+        "adopt_stack_data": {"template": document(resources), "resources": adopted},
+    }
+    preview = site.api.simulate_post("/v1/p1/stacks/preview?check_cloud=true", json=body)
+    assert preview.json["findings"] == []
+    answer = site.api.simulate_post("/v1/p1/stacks", json=body)
+    assert answer.status_code == 201, answer.text
+    assert site.reasons() == ["Stack ADOPT started"]
+    assert site.asked() == []
