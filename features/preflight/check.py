@@ -21,7 +21,7 @@ from ..preview.validation import NO_ID
 from .findings import CloudFinding, FindingKind
 from .planned import PlannedPart, parts_of_creation, parts_of_update
 from .quota import find_exceeded
-from .reader import ROUNDS, CloudReaders
+from .reader import ROUNDS, CloudReaders, TooMuchToJudge
 from .surprises import find_surprises
 
 LOG = logging.getLogger(__name__)
@@ -130,6 +130,8 @@ def _safely(find: Callable[[], list[CloudFinding]]) -> list[CloudFinding]:
     """Return the findings; a bug, also of a type's rule, must not keep a user from their stack."""
     try:
         return find()
+    except TooMuchToJudge:
+        return [_not_checked("it takes too long to compare so many resources with so many things")]
     except Exception:
         LOG.exception("A preflight failed")
         return [_not_checked("a rule has failed; the log of the API says which")]

@@ -19,6 +19,8 @@ from .findings import CloudFinding, FindingKind
 
 ANSWERED_WITHIN = 5.0
 """Seconds in which all services have to answer what one preflight asks."""
+JUDGED_WITHIN = 5.0
+"""Seconds beyond that for the judgement: its work grows with the resources times the things of the cloud."""
 THREADS = 16
 MOST_WAITING = 200
 """Services that are asked at a time, in one process; and those that wait for that."""
@@ -40,6 +42,10 @@ class Reading:
     key: str
     query: tuple[tuple[str, str | int], ...] = ()
     is_list: bool = True
+
+
+class TooMuchToJudge(Exception):
+    """The judgement of a preflight has taken its time."""
 
 
 class NotRead(Exception):
@@ -109,7 +115,10 @@ class _Answers:
 
 
 class CloudReader:
-    """Implements CloudFacts for one preflight.  Used by one thread."""
+    """Implements CloudFacts for one preflight.  Used by one thread.
+
+    Rules read again for each resource, so a judgement without end is ended there, by TooMuchToJudge.
+    """
 
     def __init__(self, access: CallerAccess, readers: CloudReaders) -> None:
         self._access = access
@@ -180,6 +189,8 @@ class CloudReader:
     # -- inside ------------------------------------------------------------------------------------
 
     def _read(self, reading: Reading) -> Json:
+        if self._readers.now() >= self._until + JUDGED_WITHIN:
+            raise TooMuchToJudge
         with self._answers.lock:
             if reading in self._answers.values:
                 return self._answers.values[reading]

@@ -305,6 +305,16 @@ def test_a_bug_of_a_rule_stops_nobody(site: Site) -> None:
     ]
 
 
+def test_a_judgement_that_takes_too_long_is_ended(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work of rules grows with the resources times the things: no request waits for all of it."""
+    monkeypatch.setattr(reader, "JUDGED_WITHIN", -60.0)
+    resources = {"a": disk(label="x"), "b": disk(label="y")}
+    assert site.findings(resources) == [
+        "not checked: it takes too long to compare so many resources with so many things"
+    ]
+    assert site.request(resources, "refuse").status_code == 201
+
+
 def test_a_preflight_reads_so_many_lists_and_no_more(site: Site) -> None:
     [message] = [text for text in site.findings({"a": disk(label="many")}) if "lists at most" in text]
     assert message.startswith(f"not checked: block-storage: a preflight reads {MOST_READINGS} lists at most")
