@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence, Set
 
-from ....shapes import JsonMap
-from ...contract import CloudFacts, KnownResource, Misfit, PlannedStack
+from ....shapes import Json, JsonMap
+from ...contract import CloudFacts, KnownResource, Made, Misfit, PlannedStack
 from ..lists import named
 from .addresses import Address, address_of, is_host, network_of
-from .network_rules import FLOATING_IP, ROUTER, AddressClaim, address_claims
+from .network_rules import FLOATING_IP, ROUTER, SUBNET, AddressClaim, address_claims
 from .schema import is_overridden
 
 NEW_NETWORK = "Use an external network: `openstack network list --external` shows them."
@@ -14,7 +14,11 @@ NEW_NETWORK = "Use an external network: `openstack network list --external` show
 
 def addresses_outside(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the addresses that no subnet of their network has; the network exists."""
+    if any(not isinstance(subnet.thing("network"), Made) for subnet in stack.known.of_type(SUBNET)):
+        return  # The template may add the subnet to the network.
     for claim, network in _claims_in_networks(stack, cloud):
+        if not _is_subnet_known(claim):
+            continue  # So may the stack around it.
         subnets = cloud.members("network", "/subnets", "subnets")
         ranges = [network_of(subnet.get("cidr")) for subnet in _of_network(subnets or (), network)]
         known = [cidr for cidr in ranges if cidr is not None]
@@ -83,6 +87,14 @@ def _claims_in_networks(stack: PlannedStack, cloud: CloudFacts) -> Iterator[tupl
             network = named(_networks(cloud), claim.network)
             if network is not None:
                 yield claim, network
+
+
+def _is_subnet_known(claim: AddressClaim) -> bool:
+    """Return whether an address is of a subnet that exists, or of no certain one."""
+    entry: Json = claim.resource.values
+    for part in claim.path[:-1]:
+        entry = entry[part]
+    return isinstance(claim.subnet, str) or any(name in entry for name in ("subnet", "floating_subnet"))
 
 
 def _networks(cloud: CloudFacts) -> Sequence[JsonMap] | None:

@@ -84,13 +84,14 @@ def key_pairs_that_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Mis
 
 
 def ambiguous_groups(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
-    """Yield the names of security groups that several groups have."""
+    """Yield the names that several security groups have; Nova looks at those of the project only."""
+    mine = {"project_id": cloud.project_id, "fields": "id,name"}
     for server in stack.new_of_type(SERVER):
         for index, _ in enumerate(server.values.get("security_groups") or ()):
             name = server.thing("security_groups", index)
             if not isinstance(name, str):
                 continue
-            groups = cloud.members("network", "/security-groups", "security_groups", fields="id,name")
+            groups = cloud.members("network", "/security-groups", "security_groups", **mine)
             count = sum(group.get("name") == name for group in groups or ())
             if count > 1 and not any(group.get("id") == name for group in groups or ()):
                 yield Misfit(

@@ -183,6 +183,12 @@ def test_what_the_cloud_would_refuse_is_found(
         # Nobody knows the subnets of a network that shows none, or whose network another resource makes.
         (resource(PORT, "network: bare, fixed_ips: [{ip_address: 10.9.9.9}]"), {}),
         (resource(PORT, "network: unseen, fixed_ips: [{ip_address: 10.0.0.7}]"), {}),
+        # The template, or the stack around it, adds the subnet to the network.
+        (
+            resource(PORT, "network: n1, fixed_ips: [{subnet: {get_resource: new}, ip_address: 10.9.9.9}]")
+            + "new: {type: OS::Neutron::Subnet, properties: {network: n1, cidr: 10.9.9.0/24}}",
+            {},
+        ),
         (resource(FLOATING, "floating_network: outer, floating_ip_address: 192.0.2.10"), {}),
         (resource(FLOATING, "floating_network: unseen"), {}),
         (resource("OS::Designate::Zone", "name: example.org., email: a@example.com"), {}),
@@ -190,3 +196,18 @@ def test_what_the_cloud_would_refuse_is_found(
 )
 def test_what_the_cloud_would_take_raises_no_alarm(resources: str, answers: Mapping[str, Json]) -> None:
     assert found(resources, answers) == []
+
+
+def test_groups_of_other_projects_which_an_admin_sees_are_none_for_the_compute_service() -> None:
+    class Seen(KnownCloud):
+        def members(self, service: str, path: str, items: str, **query: str | int) -> Json:
+            groups = [{"id": f"g-{project}", "name": "default", "project_id": project} for project in "pq"]
+            return [
+                group
+                for group in groups
+                if query.get("project_id", group["project_id"]) == group["project_id"]
+            ]
+
+    stack = compiled(server("image: i, security_groups: [default]"))
+    parts = list(parts_of_creation(stack.plan, stack.nested, REGISTRY))
+    assert list(misfits_of(parts, Seen({}))) == []
