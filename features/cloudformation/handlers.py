@@ -22,6 +22,7 @@ from ...db import events as event_rows
 from ...db import resources as resource_rows
 from ...db.events import EventQuery
 from ...db.ids import StackId
+from ...engine.stacks import create_stack
 from ...engine.updates import cancel_action, update_stack
 from ...keystone.delegated_auth import DelegationRefused
 from ...shapes import Json, JsonMap
@@ -54,7 +55,6 @@ class Operations:
 
     guest: Handler
     versions: Handler
-    create: Handler
     delete: Handler
     show: Handler
     index: Handler
@@ -208,8 +208,9 @@ def _own_arn(request: Request) -> str:
 def _create(request: Request, query: ActionQuery) -> dict[str, Json]:
     name = query.required("StackName")
     body = {"stack_name": name, **_template(query), **_goal(query)}
-    stack_id = query.operations.create(replace(request, body=body)).body["stack"]["id"]
-    return {"StackId": _arn(request, name, stack_id)}
+    # Without a preflight, like an update: the answer has no place for findings, nor the request for a mode.
+    stack = create_stack(request.services.context, stack_requests.create_request(replace(request, body=body)))
+    return {"StackId": _arn(request, name, stack.id)}
 
 
 def _update(request: Request, query: ActionQuery) -> dict[str, Json]:

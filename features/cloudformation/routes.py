@@ -9,7 +9,6 @@ _HANDLERS = CloudFormation(
     Operations(
         guest=guests.describe,
         versions=meta.versions,
-        create=stacks.create,
         delete=stacks.delete,
         show=stacks.show,
         index=stack_list.index,

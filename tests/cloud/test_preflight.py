@@ -97,7 +97,7 @@ def port(address: str) -> Json:
     [
         (server(availability_zone="moon"), "no availability zone moon", "availability zone is not available"),
         (port("10.9.1.9"), "is no address of the subnets", "not a valid IP for"),
-        (port("10.9.0.9"), "10.9.0.9 is in use by the port", "already allocated"),
+        (port("10.9.0.9"), "10.9.0.9 is in use", "already allocated"),
         (
             {"type": "OS::Neutron::FloatingIP", "properties": {"floating_network": "inner"}},
             "the network inner is not external",

@@ -47,9 +47,11 @@ def addresses_in_use(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]
         if owner := owners.get((str(network.get("id")), claim.address)):
             yield Misfit(
                 claim.resource.name,
-                f"{claim.address} is in use by {owner}",
+                # Without the owner's id: the message is a part of the stack's reason, which others may read.
+                f"{claim.address} is in use",
                 claim.path,
                 str(claim.address),
+                f"in use by {owner}",
                 advice="Use another address, or leave it out.",
             )
 

@@ -121,7 +121,7 @@ ROUTER = "OS::Neutron::Router"
             resource(PORT, "network: n1, fixed_ips: [{ip_address: 10.0.0.7}]"),
             {},
             "fixed_ips.0.ip_address",
-            "10.0.0.7 is in use by the port p1",
+            "10.0.0.7 is in use",
         ),
         (
             resource(
@@ -129,13 +129,13 @@ ROUTER = "OS::Neutron::Router"
             ),
             {},
             "networks.0.fixed_ip",
-            "10.0.0.7 is in use by the port p1",
+            "10.0.0.7 is in use",
         ),
         (
             resource(FLOATING, "floating_network: outer, floating_ip_address: 192.0.2.9"),
             {},
             "floating_ip_address",
-            "192.0.2.9 is in use by the floating IP f1",
+            "192.0.2.9 is in use",
         ),
         (resource(FLOATING, "floating_network: inner"), {}, "floating_network", "inner is not external"),
         (
@@ -211,3 +211,10 @@ def test_groups_of_other_projects_which_an_admin_sees_are_none_for_the_compute_s
     stack = compiled(server("image: i, security_groups: [default]"))
     parts = list(parts_of_creation(stack.plan, stack.nested, REGISTRY))
     assert list(misfits_of(parts, Seen({}))) == []
+
+
+def test_who_uses_an_address_is_told_to_the_caller_and_not_in_the_stacks_reason() -> None:
+    """An administrator sees the ports of other projects, and all readers of the stack see its reason."""
+    [finding] = found(resource(PORT, "network: n1, fixed_ips: [{ip_address: 10.0.0.7}]"), {})
+    assert finding.message == "10.0.0.7 is in use"
+    assert finding.available == "in use by the port p1"
