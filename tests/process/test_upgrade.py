@@ -217,7 +217,7 @@ def test_conductors_that_understand_other_messages_work_together(pair: Pair) -> 
     assert {row["Host"]: row["RPC"] for row in rows} == {"old": VERSION, "new": RPC}
     status, message = check(deployment)
     assert status == 1
-    assert message.endswith(f"this release speaks RPC {VERSION}, new speaks {RPC}: they work together")
+    assert f"this release speaks RPC {VERSION}, new speaks {RPC}: they work together" in message
     pin(deployment, VERSION)
     cancelled_within(deployment, begin(deployment, "pinned"), 10)
     pin(deployment, "auto")
