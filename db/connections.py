@@ -123,8 +123,8 @@ class DatabaseSettings:
     )
 
     def __post_init__(self) -> None:
-        statement, lock = self.limits.statement, self.limits.lock
-        if statement and not 0 < lock < statement:
+        limits = self.limits
+        if limits.statement and not 0 < limits.lock < limits.statement:
             raise ValueError(
                 "lock_timeout must be less than statement_timeout, which counts waits for locks, too"
             )

@@ -18,7 +18,7 @@ class SignalLimits:
         "Maximum size of a signal to a resource, in bytes. 0: only [api] max_body limits it.",
         least=0,
     )
-    kept: int = setting(
+    count: int = setting(
         "max_signals",
         1000,
         "Maximum number of signals that a wait condition handle keeps; a wait condition cannot wait for "
@@ -67,9 +67,9 @@ class SignalLimits:
         :param stored: the metadata after the signal, as they are stored.
         :raises LimitExceeded: the metadata have too many signals, or are too large.
         """
-        if self.kept and len(before) < len(after) > self.kept:
+        if self.count and len(before) < len(after) > self.count:
             text = f"The resource keeps {len(before)} signals already"
-            raise LimitExceeded(f"{text}; [stacks] max_signals is {self.kept}")
+            raise LimitExceeded(f"{text}; [stacks] max_signals is {self.count}")
         if self.total and (size := json_size(stored)) > self.total:
             text = f"The resource's metadata would have {size} bytes with this signal"
             raise LimitExceeded(f"{text}; [stacks] max_signal_total is {self.total}")
@@ -79,7 +79,7 @@ class SignalLimits:
 
         :raises LimitExceeded: there are too many for another one.
         """
-        if self.kept and waiting >= self.kept:
+        if self.count and waiting >= self.count:
             raise LimitExceeded(
-                f"{waiting} signals to the resource wait; [stacks] max_signals is {self.kept}"
+                f"{waiting} signals to the resource wait; [stacks] max_signals is {self.count}"
             )

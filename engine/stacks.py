@@ -138,7 +138,8 @@ def create_stack(context: EngineContext, request: CreateRequest, review: Review 
     if request.adopted is not None:
         # What an adopted stack has was made by others: it may have more than its template says, and nothing
         # of it has to fit the cloud once more.
-        purpose, review = request.goal.purpose, None
+        purpose = request.goal.purpose
+        review = None
     compiled = compile_requested(
         context,
         replace(request.goal, purpose=purpose),

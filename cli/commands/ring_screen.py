@@ -36,18 +36,18 @@ class Conductors:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the table for a width."""
-        kept = list(range(len(COLUMNS)))
+        columns = list(range(len(COLUMNS)))
         for column in SPARED:
-            if sum(self._width(number) + GAP for number in kept) <= options.max_width:
+            if sum(self._width(number) + GAP for number in columns) <= options.max_width:
                 break
-            kept.remove(column)
+            columns.remove(column)
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for number in kept:
-            name = "Share" if number == BAR + 1 and BAR not in kept else COLUMNS[number]
+        for number in columns:
+            name = "Share" if number == BAR + 1 and BAR not in columns else COLUMNS[number]
             right = name in ("Weight", "Shards", "Stacks", "Busy")
             table.add_column(name, justify="right" if right else "left", no_wrap=True)
         for row in self._rows:
-            table.add_row(*(row[number] for number in kept))
+            table.add_row(*(row[number] for number in columns))
         yield table
 
     def _width(self, number: int) -> int:

@@ -53,7 +53,8 @@ class SignalledValues:
         :raises Cancelled: the claim is not ours any more.
         :raises RetryableError: another signal has changed the resource since it was claimed.
         """
-        claim, outcome = result.claim, result.outcome
+        claim = result.claim
+        outcome = result.outcome
         if outcome is None or outcome.state != TaskState.DONE:
             return result
         if claim.task.kind in ACTING and not self.registry.is_deployment(claim.resource.plugin):

@@ -67,7 +67,7 @@ def make_target(
     if metadata is None:
         metadata = stored_resource.metadata()
     note_properties(stored["properties"] if giving else resource.properties, properties, secrets)
-    shown = definition if giving else TaskDefinition.from_json(resource.definition)
+    current = definition if giving else TaskDefinition.from_json(resource.definition)
     schema = plugin.update_policy_schema
     policy = evaluate(definition.update_policy, ClaimLookup(claim, secrets)) if giving else {}
     target = replace(
@@ -78,9 +78,9 @@ def make_target(
         attempt=_attempt(claim),
         metadata=metadata,
         data=_data(stored_resource, claim.task.kind, secrets),
-        requested_attributes=shown.requested_attributes,
+        requested_attributes=current.requested_attributes,
         creation_key=resource.key or "",
-        template=shown.template,
+        template=current.template,
     )
     return target, {name: value for name, value in stored.items() if value != getattr(resource, name)}
 

@@ -150,8 +150,7 @@ def _judged(parts: Sequence[PlannedPart], cloud: CloudFacts) -> list[CloudFindin
 def misfits_of(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
     """Yield the values of what an action makes that the cloud would refuse as it is now."""
     for part in parts:
-        made = {*part.stack.created, *part.stack.replaced}
-        types = {part.types[part.after[name].type]: None for name in part.after if name in made}
+        types = {part.types[part.after[name].type]: None for name in part.after if name in part.stack.new}
         for rule in dict.fromkeys(rule for plugin in types for rule in plugin.cloud_rules):
             for misfit in rule(part.stack, cloud):
                 yield _finding(misfit, part.path)

@@ -1,4 +1,4 @@
-"""What an action would make and delete, stack by stack of a tree; pure."""
+"""Plans of what an action makes and deletes, stack by stack of a tree; pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,11 +54,11 @@ def parts_of_creation(
     :param children: the nested stacks by the names of their resources, with their compiled templates.
     """
     definitions = [item for name, item in plan.resources.items() if name not in plan.uncertain]
-    made = [item for item in definitions if item.external_id is None]
-    types: dict[str, ResourceType] = {item.type: registry.get(item.type) for item in made}
-    known = KnownStack({item.name: _known(item, types[item.type]) for item in made}, is_new=True)
-    unknown = [item.name for item in made if registry.is_nested(item.type) and item.name not in children]
-    planned = PlannedStack(known, frozenset(known.resources))
+    created = [item for item in definitions if item.external_id is None]
+    types: dict[str, ResourceType] = {item.type: registry.get(item.type) for item in created}
+    stack = KnownStack({item.name: _known(item, types[item.type]) for item in created}, is_new=True)
+    unknown = [item.name for item in created if registry.is_nested(item.type) and item.name not in children]
+    planned = PlannedStack(stack, frozenset(stack.resources))
     yield PlannedPart(path, planned, types, open=unknown, copies=copies)
     for name, child in children.items():
         if child.stack.plan is not None:

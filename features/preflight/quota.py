@@ -62,10 +62,9 @@ def _claims(part: PlannedPart, cloud: CloudFacts) -> Iterator[QuotaClaim]:
         amounts = plugin.quota_needs(resource, part.stack.known, cloud)
         return _by_quota(amounts, plugin, part.copies)
 
-    made = {*part.stack.created, *part.stack.replaced}
     for name, resource in part.after.items():
         path = (*part.path, "resources", name)
-        if name in made:
+        if name in part.stack.new:
             yield QuotaClaim(path, needs(resource), needs(part.before.get(name)))
         elif name in part.before:
             yield _change(path, needs(part.before[name]), needs(resource))

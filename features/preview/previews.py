@@ -28,11 +28,13 @@ IGNORABLE = ("99001",)
 def create(request: Request) -> Reply:
     """Answer POST /stacks/preview."""
     checks_cloud = request.flag("check_cloud")
-    wanted = stack_requests.create_request(request)
-    stack = _creation(request, request.services.of(Validation).preview(wanted))
+    creation = stack_requests.create_request(request)
+    stack = _creation(request, request.services.of(Validation).preview(creation))
     if not checks_cloud:
         return Reply({"stack": stack})
-    return Reply({"stack": stack, "findings": _preflight(request).of_creation(wanted, request.caller.access)})
+    return Reply(
+        {"stack": stack, "findings": _preflight(request).of_creation(creation, request.caller.access)}
+    )
 
 
 def _preflight(request: Request) -> Preflight:

@@ -6,6 +6,7 @@ grows with the services, not with the resources.
 """
 
 import enum
+import functools
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,11 +88,14 @@ class PlannedStack:
     created: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
 
+    @functools.cached_property
+    def new(self) -> frozenset[str]:
+        """Return the names of the resources that get a new thing."""
+        return self.created | self.replaced
+
     def new_of_type(self, *types: str) -> Iterator[KnownResource]:
         """Yield the resources of some types that get a new thing."""
-        for resource in self.known.of_type(*types):
-            if resource.name in self.created or resource.name in self.replaced:
-                yield resource
+        return (resource for resource in self.known.of_type(*types) if resource.name in self.new)
 
     def made(self, thing: Thing | None) -> KnownResource | None:
         """Return the resource that makes a thing; None: none does, or it is not known."""

@@ -19,7 +19,7 @@ from stoker.engine.signals import send_signal, set_health
 from stoker.template.errors import LimitExceeded
 
 Json = typing.Any
-LIMITS = SignalLimits(size=2000, kept=5, total=4000, reason=100)
+LIMITS = SignalLimits(size=2000, count=5, total=4000, reason=100)
 
 
 @pytest.fixture
@@ -76,14 +76,14 @@ def test_the_size_of_one_signal_is_limited(world: World, stack: Stack) -> None:
 
 
 def test_the_number_of_signals_that_are_kept_is_limited(world: World, stack: Stack) -> None:
-    for number in range(LIMITS.kept - 1):
+    for number in range(LIMITS.count - 1):
         signal(world, stack, {"id": number})
     assert "The resource keeps 5 signals already; [stacks] max_signals is 5" in refused(
         world, stack, {"id": 9}
     )
     signal(world, stack, {"id": 1, "data": "in the place of another one"})
     signal(world, stack, None, "aws")
-    assert len(rows(world, stack)["handle"].metadata) == LIMITS.kept
+    assert len(rows(world, stack)["handle"].metadata) == LIMITS.count
 
 
 def test_the_total_of_what_is_kept_is_limited(world: World, stack: Stack) -> None:

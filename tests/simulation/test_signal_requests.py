@@ -241,7 +241,7 @@ def test_one_that_fails_is_an_event(world: World, tower: Tower) -> None:
 
 def test_too_many_that_wait_are_refused(world: World) -> None:
     stack = created(world, bell())
-    for _ in range(world.context.settings.signals.kept):
+    for _ in range(world.context.settings.signals.count):
         signal(world, stack)
     with pytest.raises(LimitExceeded, match="signals to the resource wait"):
         signal(world, stack)

@@ -83,9 +83,8 @@ def _external(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str, .
 
 def _claims_in_networks(stack: PlannedStack, cloud: CloudFacts) -> Iterator[tuple[AddressClaim, JsonMap]]:
     """Yield the addresses that new things shall have in networks that exist, each with its network."""
-    made = {*stack.created, *stack.replaced}
     for claim in address_claims(stack.known):
-        if claim.resource.name in made and isinstance(claim.network, str):
+        if claim.resource.name in stack.new and isinstance(claim.network, str):
             network = named(_networks(cloud), claim.network)
             if network is not None:
                 yield claim, network
