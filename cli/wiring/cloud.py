@@ -11,6 +11,7 @@ from oslo_config import cfg
 from ...api.collaborators import Downloads
 from ...conductor.steps.endpoints import Endpoints
 from ...db.engine import ServerClock
+from ...engine.caller_services import CallerServices
 from ...engine.cloud import ANSWERED_WITHIN, CloudChecks
 from ...engine.cloud_questions import ServiceQuestions
 from ...engine.container_files import ContainerFiles
@@ -20,23 +21,31 @@ from ..config.sections import Settings
 from .trusts import SECTION
 
 
+def make_caller_services(conf: cfg.ConfigOpts, *, within: float) -> CallerServices:
+    """Make the services of the callers of requests; no service is asked yet.
+
+    :param within: seconds that a call may take.
+    :raises WrongConfiguration: an option of [clients] is wrong.
+    """
+    loading.register_session_conf_options(conf, SECTION)
+
+    def make_session(auth: BaseAuthPlugin, versions: dict[str, Any]) -> Session:
+        session: Session = loading.load_session_from_conf_options(
+            conf, SECTION, auth=auth, timeout=within, discovery_cache=versions
+        )
+        return session
+
+    return CallerServices(client_options(conf), make_session, within=within)
+
+
 def make_cloud_checks(conf: cfg.ConfigOpts, clock: ServerClock) -> CloudChecks:
     """Make the checks of goals against the clouds of callers; no cloud is asked yet.
 
     :raises WrongConfiguration: an option of [clients] is wrong.
     """
-    options = client_options(conf)
-    loading.register_session_conf_options(conf, SECTION)
-
-    def make_session(auth: BaseAuthPlugin, versions: dict[str, Any]) -> Session:
-        session: Session = loading.load_session_from_conf_options(
-            conf, SECTION, auth=auth, timeout=ANSWERED_WITHIN, discovery_cache=versions
-        )
-        return session
-
     return CloudChecks(
-        options=options,
-        ask=ServiceQuestions(options, make_session).ask,
+        options=client_options(conf),
+        ask=ServiceQuestions(make_caller_services(conf, within=ANSWERED_WITHIN)).ask,
         enabled=lambda: Settings(conf).parameter_checks.check_parameters,
         clock=clock,
         monotonic=clock.monotonic,

@@ -3,10 +3,6 @@
 import typing
 from collections.abc import Mapping
 
-from keystoneauth1 import loading
-from keystoneauth1.plugin import BaseAuthPlugin
-from keystoneauth1.session import Session
-
 from ...api.collaborators import Preflight
 from ...engine.context import EngineContext
 from ...features.preflight.api import ApiPreflight
@@ -14,10 +10,9 @@ from ...features.preflight.check import CloudPreflight
 from ...features.preflight.reader import ANSWERED_WITHIN, CloudReaders
 from ...features.preflight.services import ServiceReadings
 from ...template.environment import PreflightMode
-from ..config.client_options import client_options
 from ..config.sections import Settings
+from .cloud import make_caller_services
 from .parts import Parts
-from .trusts import SECTION
 
 
 def make_preflight(parts: Parts, context: EngineContext) -> Mapping[type, typing.Any]:
@@ -26,17 +21,9 @@ def make_preflight(parts: Parts, context: EngineContext) -> Mapping[type, typing
     :raises WrongConfiguration: an option of [clients] is wrong.
     """
     conf = parts.conf
-    loading.register_session_conf_options(conf, SECTION)
-
-    def make_session(auth: BaseAuthPlugin, versions: dict[str, typing.Any]) -> Session:
-        session: Session = loading.load_session_from_conf_options(
-            conf, SECTION, auth=auth, timeout=ANSWERED_WITHIN, discovery_cache=versions
-        )
-        return session
-
-    readings = ServiceReadings(client_options(conf), make_session)
+    services = make_caller_services(conf, within=ANSWERED_WITHIN)
     readers = CloudReaders(
-        ask=readings.ask, has_service=readings.has_service, monotonic=parts.database.clock.monotonic
+        ask=ServiceReadings(services).ask, has_service=services.has, monotonic=parts.database.clock.monotonic
     )
     preflight = CloudPreflight(context, readers)
     return {Preflight: ApiPreflight(preflight, lambda: PreflightMode(Settings(conf).preflight.mode))}

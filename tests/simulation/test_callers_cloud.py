@@ -24,7 +24,8 @@ from stoker.api.context import RequestContext
 from stoker.api.operations import Services
 from stoker.cli.config.options import QUIET
 from stoker.cli.wiring.routes import ROUTES
-from stoker.engine import cloud, cloud_questions
+from stoker.engine import cloud
+from stoker.engine.caller_services import CallerServices
 from stoker.engine.cloud import KEPT, CloudChecks
 from stoker.engine.cloud_questions import ServiceQuestions
 from stoker.engine.compile import GoalCompiler
@@ -176,9 +177,10 @@ class Site:
         def make_session(auth: Json, versions: dict[str, Json]) -> Session:
             return Session(auth=auth, timeout=PATIENT, discovery_cache=versions)
 
+        services = CallerServices(self.options, make_session, within=cloud.ANSWERED_WITHIN)
         checks = CloudChecks(
             options=self.options,
-            ask=ServiceQuestions(self.options, make_session).ask,
+            ask=ServiceQuestions(services).ask,
             enabled=lambda: self.enabled,
             clock=lambda: 1_000_000.0,
             monotonic=lambda: self.now,
@@ -219,8 +221,7 @@ def images() -> Iterator[ImageService]:
 
 @pytest.fixture
 def site(tmp_path: pathlib.Path, images: ImageService, monkeypatch: pytest.MonkeyPatch) -> Site:
-    for module in (cloud, cloud_questions):
-        monkeypatch.setattr(module, "ANSWERED_WITHIN", PATIENT)
+    monkeypatch.setattr(cloud, "ANSWERED_WITHIN", PATIENT)
     return Site(World(tmp_path, hosts=1), images)
 
 

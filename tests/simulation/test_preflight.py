@@ -25,6 +25,7 @@ from stoker.api.collaborators import Preflight
 from stoker.api.context import RequestContext
 from stoker.api.operations import Services
 from stoker.cli.wiring.routes import ROUTES
+from stoker.engine.caller_services import CallerServices
 from stoker.features.preflight import reader
 from stoker.features.preflight.api import ApiPreflight
 from stoker.features.preflight.check import CloudPreflight
@@ -94,10 +95,8 @@ class Site:
         storage.answers[LISTS] = Answer(body={"things": []})
         self.allow(volumes=100, gigabytes=100)
         self.auth = Authenticated(endpoint("block-storage", storage.url))
-        readings = ServiceReadings(ClientOptions(), self._session)
-        readers = CloudReaders(ask=readings.ask, has_service=readings.has_service, monotonic=time.monotonic)
         self.usual = PreflightMode.WARN
-        preflight = ApiPreflight(CloudPreflight(world.context, readers), lambda: self.usual)
+        preflight = self.preflight()
         features = {
             **FEATURES_OF_API,
             Previews: world.previews,
@@ -115,6 +114,14 @@ class Site:
             features=features,
         )
         self.api = falcon.testing.TestClient(make_app(self.services, ROUTES, ADDRESSES))
+
+    def preflight(self) -> ApiPreflight:
+        """A preflight whose calls may take as long as the module says at this moment."""
+        services = CallerServices(ClientOptions(), self._session, within=reader.ANSWERED_WITHIN)
+        readers = CloudReaders(
+            ask=ServiceReadings(services).ask, has_service=services.has, monotonic=time.monotonic
+        )
+        return ApiPreflight(CloudPreflight(self.world.context, readers), lambda: self.usual)
 
     def _session(self, auth: Json, cache: dict[str, Json]) -> Session:
         return Session(auth=auth, timeout=60.0, discovery_cache=cache)
@@ -288,9 +295,7 @@ def test_a_service_that_is_silent_costs_its_time_and_is_a_finding(
         return ask(*arguments)
 
     monkeypatch.setattr(ServiceReadings, "ask", silent)
-    readings = ServiceReadings(ClientOptions(), site._session)
-    readers = CloudReaders(ask=readings.ask, has_service=readings.has_service, monotonic=time.monotonic)
-    preflight = ApiPreflight(CloudPreflight(site.world.context, readers), lambda: site.usual)
+    preflight = site.preflight()
     services = dataclasses.replace(site.services, features={**site.services.features, Preflight: preflight})
     site.api = falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
     assert site.findings({"a": disk(label="x")}) == [
