@@ -137,11 +137,11 @@ class Process:
 
     def pause(self) -> None:
         """SIGSTOP to it and its descendants."""
-        proctree.send(proctree.tree(self.pid), signal.SIGSTOP)
+        proctree.send(self._tree(), signal.SIGSTOP)
 
     def resume(self) -> None:
         """SIGCONT to it and its descendants."""
-        proctree.send(proctree.tree(self.pid), signal.SIGCONT)
+        proctree.send(self._tree(), signal.SIGCONT)
 
     def stop(self, within: float = 120.0, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, and wait for it and its descendants.
@@ -150,7 +150,7 @@ class Process:
         :returns: the exit code.
         :raises TimeoutError: it, or one of its descendants, still runs after that many seconds; it is killed.
         """
-        procs = proctree.tree(self.pid)
+        procs = self._tree()
         within *= slowness()
         end = time.monotonic() + within
         self.send(number)
@@ -167,11 +167,15 @@ class Process:
 
     def kill(self) -> None:
         """SIGKILL to it and its descendants, at once."""
-        procs = proctree.tree(self.pid) if self.is_running else []
+        procs = self._tree()
         proctree.send(procs, signal.SIGKILL)
         self._popen.wait(120)
         proctree.wait_gone(procs, 10.0)
         GUARD.process_ended(self.pid)
+
+    def _tree(self) -> list[proctree.Proc]:
+        """It and its descendants; none once it has ended, for its pid may be a stranger's by then."""
+        return proctree.tree(self.pid) if self.is_running else []
 
 
 def _is_open(port: int) -> bool:
