@@ -67,6 +67,7 @@ class Server(abc.ABC):
         self._port: int | None = None
         self._process: Process | None = None
         self._disk: SmallDisk | None = None
+        self._is_lent = False
 
     def __enter__(self) -> typing.Self:
         try:
@@ -80,8 +81,15 @@ class Server(abc.ABC):
         self.close()
 
     def __getstate__(self) -> dict[str, typing.Any]:
-        """Another process uses the server where it is; it neither stops nor closes it."""
-        return {**self.__dict__, "_process": None}
+        """Another process uses the server where it is; it can neither start, stop nor close it."""
+        return {**self.__dict__, "_process": None, "_is_lent": True}
+
+    def _check_owned(self) -> None:
+        """Refuse to change a server that others use, too.
+
+        :raises AssertionError: another process has started it.
+        """
+        assert not self._is_lent, f"all tests use this {self.name}: who changes one starts one of their own"
 
     @property
     @abc.abstractmethod
@@ -121,6 +129,7 @@ class Server(abc.ABC):
         :raises ProcessEnded: the server ended at once; the text holds its output.
         :raises TimeoutError: the server does not answer.
         """
+        self._check_owned()
         if self.is_running:
             return
         self._launch()
@@ -152,6 +161,7 @@ class Server(abc.ABC):
 
     def stop(self) -> None:
         """Stop it in good order; nothing if it does not run."""
+        self._check_owned()
         if self.is_running:
             self.process.resume()
             self.process.stop(self.stop_within, self.stop_signal)
@@ -163,19 +173,23 @@ class Server(abc.ABC):
 
     def pause(self) -> None:
         """SIGSTOP: connections stay open, and nothing answers."""
+        self._check_owned()
         self.process.pause()
 
     def resume(self) -> None:
         """SIGCONT after `pause`."""
+        self._check_owned()
         self.process.resume()
 
     def kill(self) -> None:
         """SIGKILL to all its processes at once."""
+        self._check_owned()
         if self.is_running:
             self.process.kill()
 
     def lose_data(self) -> None:
         """Kill it if it runs, and remove its data; its port stays.  For servers that need no preparation."""
+        self._check_owned()
         self.kill()
         for path in self.directory.iterdir():
             if path.is_dir():
@@ -188,6 +202,7 @@ class Server(abc.ABC):
 
         Called before the first start.
         """
+        self._check_owned()
         if not SmallDisk.can_be_mounted():
             return False
         self._disk = SmallDisk(self.directory / "data")
@@ -207,6 +222,7 @@ class Server(abc.ABC):
 
     def close(self) -> None:
         """Kill it if it runs, and remove its data.  Then it can be started afresh, at another port."""
+        self._check_owned()
         self.kill()
         if self._disk is not None:
             self._disk.close()

@@ -1,6 +1,7 @@
 """Separate processes on RabbitMQ, a database server and a coordination backend."""
 
 import collections
+import dataclasses
 import datetime
 import json
 import pathlib
@@ -176,17 +177,23 @@ def _row(deployment: Deployment, host: str) -> str:
 
 
 def test_a_restarted_broker_and_a_paused_conductor_lose_nothing(
-    deployment: Deployment, rabbitmq: RabbitMQ
+    tmp_path: pathlib.Path, servers: Servers
 ) -> None:
-    deployment.start_api()
-    deployment.start_conductors(*HOSTS)
-    path = deployment.create("shaken", templates.layered(4, 20, wait_secs=1))
-    time.sleep(0.5)
-    deployment.conductors["one"].send(signal.SIGSTOP)
-    rabbitmq.restart()
-    time.sleep(3)
-    deployment.conductors["one"].send(signal.SIGCONT)
-    assert deployment.wait_final(path, 180)["stack_status"] == "CREATE_COMPLETE"
+    with RabbitMQ() as broker:
+        own_servers = dataclasses.replace(servers, rabbitmq=broker)
+        deployment = own_servers.deployment(tmp_path, "[DEFAULT]\nrpc_response_timeout = 10\n")
+        try:
+            deployment.start_api()
+            deployment.start_conductors(*HOSTS)
+            path = deployment.create("shaken", templates.layered(4, 20, wait_secs=1))
+            time.sleep(0.5)
+            deployment.conductors["one"].send(signal.SIGSTOP)
+            broker.restart()
+            time.sleep(3)
+            deployment.conductors["one"].send(signal.SIGCONT)
+            assert deployment.wait_final(path, 180)["stack_status"] == "CREATE_COMPLETE"
+        finally:
+            deployment.stop()
 
 
 def test_the_same_works_on_mariadb_with_a_file_group(
