@@ -195,5 +195,7 @@ def test_a_cloud_whose_program_is_killed_leaves_no_process_behind() -> None:
         assert server.cloud.admin.compute.find_flavor("m1.tiny")
         procs = proctree.tree(server.process.pid)
         assert len(procs) > 12  # Eleven programs of the services, the database, the broker.
+        folders = {path.name.rpartition("-")[0] for path in server.directory.iterdir()}
+        assert {"stoker-cloud-mariadb", "stoker-rabbitmq"} <= folders, "what they write is removed with it"
         server.process.send(signal.SIGKILL)
         assert proctree.wait_gone(procs, 180.0) == []

@@ -39,11 +39,15 @@ class CloudServer(Server):
     def _place(self) -> pathlib.Path:
         return self.directory / "cloud"
 
+    def _prepare(self) -> None:
+        self.directory.chmod(0o711)  # Its database server has an account of its own.
+
     def _command(self) -> Sequence[str]:
         return [sys.executable, "-m", "harness.cloud", str(self._place)]
 
     def _environment(self) -> dict[str, str]:
-        return {"PYTHONPATH": str(TESTS)}
+        # A cloud that is killed is killed with its guard, and removes nothing: all it writes is below.
+        return {"PYTHONPATH": str(TESTS), "TMPDIR": str(self.directory)}
 
     def _answers(self) -> bool:
         return (self._place / READY).exists()
