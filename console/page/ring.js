@@ -78,7 +78,7 @@ export function showRing({ api, main, say }) {
     { title: "Weight", cell: (item) => String(item.weight), kind: "num wide-only", order: (item) => item.weight },
     { title: "Stacks", cell: (item) => String(item.stacks_in_progress ?? "–"), kind: "num wide-only", order: (item) => item.stacks_in_progress ?? null },
     { title: "Threads", cell: (item) => [`${item.threads_busy ?? "–"}/${item.threads ?? "–"}`, item.threads_hung ? h("span", { class: "badge bad" }, glyph("bad"), `${item.threads_hung} hung`) : null], kind: "num wide-only", order: (item) => item.threads_busy ?? null },
-    { title: "Versions", cell: (item) => versions(item), kind: "wide-only" },
+    { title: "Versions", cell: (item) => versions(item), kind: "wraps wide-only" },
     { title: "Reported", cell: (item) => ago(item.reported_time), kind: "nowrap wide-only", order: (item) => Date.parse(item.reported_time) || null },
     { title: "", cell: (item) => acts(item), kind: "nowrap" },
   ], { caption: "Conductors", key: (item) => item.host });

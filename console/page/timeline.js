@@ -9,6 +9,8 @@ const SPARE = 8;
 /** Rows of one page; the last ones are shown first. */
 const PAGE = 500;
 const MOST_SHARES = 3;
+/** Pixels at the end of the axis in which the words of a tick would not fit to its right. */
+const LAST_TICK = 36;
 const DAY = 86_400;
 const TICKS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, DAY];
 /** @type {[string, number][]} */
@@ -222,7 +224,8 @@ export class TimelineView {
   _drawAxis() {
     const length = this._to - this._from;
     const ticks = ticksOf(length, this._axis.clientWidth);
-    put(this._axis, h("div", {}, ticks.map((at) => h("span", { style: { left: `${(at / length) * 100}%` } }, at === 0 ? "0" : tickWords(at)))));
+    const room = 1 - LAST_TICK / this._axis.clientWidth;
+    put(this._axis, h("div", {}, ticks.map((at) => h("span", { class: at / length > room ? "last" : "", style: { left: `${(at / length) * 100}%` } }, at === 0 ? "0" : tickWords(at)))));
   }
 
   /**

@@ -3,7 +3,7 @@
 Usage:
     make pictures                     all of them, in doc/images
     make pictures ONLY="drift server" some of the examples
-    make pictures ONLY=console-graph  that of README.md
+    make pictures ONLY=console        those of the console, which need no cloud
     STOKER_TEST_CLOUD=DIRECTORY       uses a cloud that runs (`make cloud`)
 
 The pictures are of the format WebP, which takes a third of PNG.  The dark one has the name `NAME-dark.webp`.
@@ -12,6 +12,7 @@ The pictures are of the format WebP, which takes a third of PNG.  The dark one h
 import argparse
 import base64
 import contextlib
+import json
 import pathlib
 import re
 import sys
@@ -19,7 +20,7 @@ import tempfile
 import typing
 from collections.abc import Mapping, Sequence
 
-from client.serving import Service
+from client.serving import PATIENT, Service
 from harness.browser import Browser
 from harness.cloud.access import Cloud
 from harness.cloud.layout import PASSWORD
@@ -28,14 +29,17 @@ from harness.cloud.stacks import Stack, Stacks
 from harness.cloud.stoker import cloud_and_stoker
 from harness.examples import example, names
 from harness.telemetry import Telemetry
+from harness.templates import one, template
 from harness.waiting import wait_for
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 Json = typing.Any
 IMAGES = pathlib.Path(__file__).parents[2] / "doc" / "images"
-FRONT = "console-graph"
-"""The picture of README.md, of the stack in `FRONT_TEMPLATE`."""
-FRONT_TEMPLATE = pathlib.Path(__file__).parents[1] / "console" / "shop.yaml"
+CONSOLE = "console"
+"""The name of all pictures of the console's views."""
+SHOP = pathlib.Path(__file__).parents[1] / "console" / "shop.yaml"
+"""The stack of these pictures."""
+PROJECT = "demo"
 SCHEMES: Sequence[tuple[typing.Literal["light", "dark"], str]] = (("light", ""), ("dark", "-dark"))
 """Each colour scheme with what the names of its pictures end in."""
 MOST_BYTES = 60_000
@@ -75,24 +79,88 @@ def take(cloud: Cloud, service: Service, browser: Browser, name: str) -> Sequenc
             stacks.clean()
 
 
-def take_front(browser: Browser) -> Sequence[pathlib.Path]:
-    """Take the pictures of a stack that needs no cloud and is held at a breakpoint; return the files."""
+def take_console(browser: Browser) -> Sequence[pathlib.Path]:
+    """Take the pictures of the console's views, of a stack that needs no cloud; return the files."""
     with tempfile.TemporaryDirectory() as folder:
-        service = Service(pathlib.Path(folder))
+        service = Service(pathlib.Path(folder), conductors=3, env=PATIENT)
         try:
             held = {"resource_registry": {"resources": {"schema": {"hooks": "pre-create"}}}}
-            template = FRONT_TEMPLATE.read_text()
-            path = service.create("demo", "shop", template, environment=held)
+            path = service.create(PROJECT, "shop", SHOP.read_text(), environment=held)
             wait_for(lambda: service.get(path)["stack"].get("breakpoints"), 60)
             page = browser.page(width=1080, height=790)
             page.goto(f"{service.url}/console/")
-            page.get_by_label("Project").fill("demo")
+            page.get_by_label("Project").fill(PROJECT)
             page.get_by_role("button", name="Open").click()
             page.locator("#top nav").wait_for()
             _show_graph(page, service, path)
-            return _store(page, IMAGES / FRONT)
+            graph = _store(page, IMAGES / f"{CONSOLE}-graph")
+            complete = service.created(PROJECT, "tiers", _tiers())
+            return [*graph, *_timeline(page, complete), *_comparison(page, complete), *_ring(page)]
         finally:
             service.stop()
+
+
+def _tiers() -> Json:
+    """Resources that take some seconds each, so that their bars differ."""
+    seconds = {"network": 1, "volume": 2, "database": 5, "schema": 2, "web": 3, "balancer": 2, "page": 1}
+    after = {"database": ["network", "volume"], "schema": ["database"], "web": ["network"]}
+    after |= {"balancer": ["web"], "page": ["schema", "balancer"]}
+    return template(
+        {
+            name: {**one(value=name, wait_secs=wait), "depends_on": after.get(name, [])}
+            for name, wait in seconds.items()
+        }
+    )
+
+
+def _timeline(page: Page, path: str) -> Sequence[pathlib.Path]:
+    page.goto(f"{_console(page)}{_address(path)}/timeline")
+    expect(page.locator(".timeline .row.decisive")).not_to_have_count(0)
+    return _store(page, IMAGES / f"{CONSOLE}-timeline", ".timeline")
+
+
+def _comparison(page: Page, path: str) -> Sequence[pathlib.Path]:
+    """Compare an update that creates, updates, replaces and deletes something."""
+    page.goto(f"{_console(page)}{_address(path)}/update")
+    source = page.get_by_label("Template", exact=True)
+    expect(source).to_have_value(re.compile("resources:"))
+    changed = _tiers()
+    resources = changed["resources"]
+    resources["cache"] = one(value="cache")
+    resources["web"]["properties"]["value"] = "web, larger"
+    resources["database"]["properties"]["update_replace_value"] = "another version"
+    del resources["balancer"]
+    resources["page"]["depends_on"] = ["schema", "web"]
+    source.fill(json.dumps(changed))
+    page.get_by_role("button", name="Compare").click()
+    result = page.get_by_role("region", name="What the update would do")
+    for kind in ("added", "updated", "replaced", "deleted"):
+        expect(result.locator(f"li.{kind}")).not_to_have_count(0)
+    size = page.viewport_size
+    assert size
+    page.set_viewport_size({"width": size["width"], "height": 3 * size["height"]})  # It shows all of it.
+    box = result.bounding_box()
+    assert box
+    clip = {"x": 0, "y": box["y"] - MARGIN, "width": size["width"], "height": box["height"] + 2 * MARGIN}
+    try:
+        return _shoot(page, IMAGES / f"{CONSOLE}-compare", clip)
+    finally:
+        page.set_viewport_size(size)
+
+
+def _ring(page: Page) -> Sequence[pathlib.Path]:
+    page.goto(f"{_console(page)}#/ring")
+    expect(page.get_by_role("link", name="conductor-3").first).to_be_visible()
+    return _store(page, IMAGES / f"{CONSOLE}-ring", "main")
+
+
+def _console(page: Page) -> str:
+    return page.url.partition("#")[0]
+
+
+def _address(path: str) -> str:
+    """The address of a stack's page."""
+    return "#/stack/" + "/".join(path.rsplit("/", 2)[1:])
 
 
 def _is_at_rest(stack: Stack) -> bool:
@@ -115,8 +183,7 @@ def _open(page: Page, service: Service, project: Project, stack: Stack) -> None:
 
 def _show_graph(page: Page, service: Service, path: str) -> None:
     """Wait until the graph has all resources of the stack in their states."""
-    name_and_id = "/".join(path.rsplit("/", 2)[1:])
-    page.goto(f"{service.url}/console/#/stack/{name_and_id}/graph")
+    page.goto(f"{service.url}/console/{_address(path)}/graph")
     expect(page.locator("main .title .badge").first).to_have_text(ENDS)
     expect(page.locator(".graph .node").first).to_be_visible()
     unfold = page.get_by_role("button", name="Unfold all")
@@ -127,28 +194,29 @@ def _show_graph(page: Page, service: Service, path: str) -> None:
             expect(page.locator(".graph .node").first).to_be_visible()
 
 
-def _store(page: Page, target: pathlib.Path) -> Sequence[pathlib.Path]:
-    """Write the pictures of a page, as high as its graph, in both schemes; return the files."""
-    graph = page.locator(".graph").bounding_box()
+def _store(page: Page, target: pathlib.Path, last: str = ".graph") -> Sequence[pathlib.Path]:
+    """Write the pictures of a page, down to the end of an element, in both schemes; return the files."""
+    box = page.locator(last).first.bounding_box()
     size = page.viewport_size
-    assert graph, "the page has no graph"
+    assert box, f"the page has no {last}"
     assert size
-    height = min(size["height"], graph["y"] + graph["height"] + MARGIN)
-    clip = {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}
-    return [
-        _shoot(page, scheme, clip, target.with_name(f"{target.name}{end}.webp")) for scheme, end in SCHEMES
-    ]
+    height = min(size["height"], box["y"] + box["height"] + MARGIN)
+    return _shoot(page, target, {"x": 0, "y": 0, "width": size["width"], "height": height})
 
 
-def _shoot(
-    page: Page, scheme: typing.Literal["light", "dark"], clip: Json, path: pathlib.Path
-) -> pathlib.Path:
-    page.emulate_media(color_scheme=scheme)
-    session = page.context.new_cdp_session(page)
-    answer = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY, "clip": clip})
-    picture = base64.b64decode(answer["data"])
-    assert len(picture) <= MOST_BYTES, f"{path.name} has {len(picture)} bytes"
-    path.write_bytes(picture)
+def _shoot(page: Page, target: pathlib.Path, clip: Mapping[str, float]) -> Sequence[pathlib.Path]:
+    """Write a part of the page in both schemes."""
+    paths = []
+    for scheme, end in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        session = page.context.new_cdp_session(page)
+        options = {"format": "webp", "quality": QUALITY, "clip": {**clip, "scale": 1}}
+        picture = base64.b64decode(session.send("Page.captureScreenshot", options)["data"])
+        path = target.with_name(f"{target.name}{end}.webp")
+        assert len(picture) <= MOST_BYTES, f"{path.name} has {len(picture)} bytes"
+        path.write_bytes(picture)
+        paths.append(path)
+    return paths
 
 
 def _report(paths: Sequence[pathlib.Path]) -> None:
@@ -159,13 +227,13 @@ def _report(paths: Sequence[pathlib.Path]) -> None:
 def main() -> int:
     """Take the pictures; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[FRONT, *names(), []], help="pictures (default: all)")
-    chosen: Sequence[str] = parser.parse_args().names or [FRONT, *names()]
+    parser.add_argument("names", nargs="*", choices=[CONSOLE, *names(), []], help="pictures (default: all)")
+    chosen: Sequence[str] = parser.parse_args().names or [CONSOLE, *names()]
     with contextlib.ExitStack() as stack:
         browser = stack.enter_context(Browser())
-        if FRONT in chosen:
-            _report(take_front(browser))
-        if examples := [name for name in chosen if name != FRONT]:
+        if CONSOLE in chosen:
+            _report(take_console(browser))
+        if examples := [name for name in chosen if name != CONSOLE]:
             cloud, service = stack.enter_context(cloud_and_stoker())
             for name in examples:
                 _report(take(cloud, service, browser, name))

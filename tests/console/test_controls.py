@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from console.conftest import SHOP, Console, held, node
 
 PHONE = 390
+SMALL_LAPTOP = 1080
 LEAST = 24
 CONTROLS = """(edge) => [...document.querySelectorAll('button, a, select, summary, input, textarea')]
   .map((element) => element.closest('label') ?? element)
@@ -18,10 +19,17 @@ CONTROLS = """(edge) => [...document.querySelectorAll('button, a, select, summar
   .map(([text, box]) => `${text}: ${box.width} x ${box.height}, from ${box.left} to ${box.right}`)"""
 
 
-def wrong_controls(page: Page) -> list[str]:
+def wrong_controls(page: Page, edge: int = PHONE) -> list[str]:
     """The controls that are smaller than a finger, or beyond the edge; heads and tabs scroll."""
-    wrong: list[str] = page.evaluate(CONTROLS % (LEAST, LEAST), PHONE)
+    wrong: list[str] = page.evaluate(CONTROLS % (LEAST, LEAST), edge)
     return wrong
+
+
+def right_of(page: Page, selector: str) -> float:
+    """The right edge of the last element."""
+    box = page.locator(selector).last.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"]
 
 
 @pytest.mark.full
@@ -35,6 +43,18 @@ def test_each_control_is_large_enough_and_within_the_edge_of_a_phone(console: Co
         page.wait_for_load_state("networkidle")
         assert (place, wrong_controls(page)) == (place, [])
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+
+
+@pytest.mark.full
+def test_a_small_laptop_shows_the_commands_of_the_ring_and_the_end_of_an_axis(console: Console) -> None:
+    address = console.create_complete("paced", template({"slow": one(wait_secs=2)}))
+    page = console.open("#/ring", width=SMALL_LAPTOP)
+    expect(page.get_by_role("button", name=re.compile("^Drain")).first).to_be_visible()
+    edge = page.locator("table").evaluate("table => table.parentElement.getBoundingClientRect().right")
+    assert wrong_controls(page, edge) == []
+    page.goto(f"{console.service.url}/console/{address}/timeline")
+    expect(page.locator(".axis span").last).to_have_text("2 s")
+    assert right_of(page, ".axis span") <= right_of(page, ".timeline")
 
 
 def test_a_list_gives_a_name_the_room_that_it_needs(console: Console) -> None:
