@@ -109,21 +109,7 @@ class GoalCompiler:
         resources = len(plan.resources)
         # Without nested stacks the limit of resources was checked when the root was compiled.
         if tree and any(self._registry.is_nested(definition.type) for definition in plan.resources.values()):
-            secrets = StoredLookup(sealer.open)
-            nested = TemplateTree(
-                self._registry,
-                self._limits,
-                files,
-                compiler.compile,
-                secrets,
-                budget,
-                load=templates.load,
-                keeps=goal.purpose.keeps_nested,
-                all_members=goal.purpose.all_members,
-                is_draft=goal.purpose.is_draft,
-                stored_data=goal.stored_data,
-                entering=contextlib.nullcontext if questions is None else questions.below,
-            )
+            nested = compiler.tree(files, templates)
             children = nested.check(plan, environment, errors).children
             resources = nested.count
             if errors.is_empty and leaves_open(plan, self._registry.is_nested):
@@ -220,3 +206,23 @@ class _StackCompiler:
             if len(types) < 2:  # One alone depends on nothing.
                 return plan
             return self.contents.ordered(plan, types, branch.environment)
+
+    def tree(self, files: Mapping[str, str], templates: LoadedTemplates) -> TemplateTree:
+        """Return the check of the stacks nested in a stack, which this compiles, too.
+
+        :param files: the goal's files, with the operator's templates.
+        """
+        return TemplateTree(
+            self.registry,
+            self.limits,
+            files,
+            self.compile,
+            StoredLookup(self.sealer.open),
+            self.budget,
+            load=templates.load,
+            keeps=self.goal.purpose.keeps_nested,
+            all_members=self.goal.purpose.all_members,
+            is_draft=self.goal.purpose.is_draft,
+            stored_data=self.goal.stored_data,
+            entering=contextlib.nullcontext if self.questions is None else self.questions.below,
+        )
