@@ -48,6 +48,7 @@ def time_out_all(
     :param grace: seconds in which running tasks may end.
     """
     traversal_of = {stack.id: stack.traversal for stack in due}
+    # Since the stacks were listed a request may have begun another action, which has a deadline of its own.
     late = [
         stack
         for stack in stacks.lock_due(conn, traversal_of, now)
@@ -55,6 +56,7 @@ def time_out_all(
     ]
     if not late:
         return TimedOutStacks()
+    # The reason names the action, so the stacks of each action are written together.
     for action in sorted({stack.action for stack in late}):
         those = [stack for stack in late if stack.action == action]
         _fail(conn, those, _reason(action), by=by, now=now)
@@ -70,9 +72,11 @@ def cancel_stack(
     """
     stack = stacks.lock(conn, expected.id)
     if stack.traversal != expected.traversal or stack.status != Status.IN_PROGRESS:
+        # The user has seen another state than this one; they decide again.
         return None
     state = stack.action, stack.status
     late = [LateStack(stack.id, stack.name, stack.traversal, *state, stack.has_sinks)]
+    # Who cancels without a rollback wants the stack as it is now; a rollback is an action of its own.
     _fail(conn, late, reason, rollback=False, now=now)
     return _release(conn, late, now, grace)
 
@@ -93,8 +97,10 @@ def fail_unreadable(
     stack = stacks.lock_as_late(conn, task.stack_id)
     ended = TimedOutStacks()
     if stack is not None and (stack.traversal, stack.status) == (task.traversal, Status.IN_PROGRESS):
+        # No rollback: its plan would be made of rows of this stack, too.
         _fail(conn, [stack], f"Task {task_id} cannot be read: {why}", rollback=False, by=by, now=now)
         ended = _release(conn, [stack], now, grace)
+    # The failure ends the unstarted tasks of the current traversal; this one may run, or be of another.
     transitions.cancel(conn, [task_id])
     return ended
 
@@ -127,6 +133,7 @@ def _fail(
 ) -> None:
     """Fail the actions of stacks whose rows are locked."""
     for stack in late:
+        # Tasks are locked before their stacks end: who parks one waits here, and then finds it cancelled.
         cancel.cancel_unstarted(conn, stack.id, stack.traversal, now=now)
     ids = [stack.id for stack in late]
     current = {stack.id: stack.traversal for stack in late}
@@ -153,12 +160,14 @@ def _end_snapshots(conn: Connection, late: Sequence[LateStack], reason: str) -> 
 def _release(conn: Connection, late: Sequence[LateStack], now: float, grace: float) -> TimedOutStacks:
     """Stop the running tasks of stacks that have failed, and the nested stacks; wake the tasks of parents."""
     ids = [stack.id for stack in late]
+    # The parents' tasks wake in this transaction, or they would notice the end at their next check only.
     running = [*_stop(conn, late, now, grace), *cancel_nested(conn, ids, now=now, grace=grace)]
     return TimedOutStacks(ids, running, due_tasks.wake_for_stacks(conn, ids, now=now))
 
 
 def _stop(conn: Connection, late: Sequence[LateStack], now: float, grace: float) -> list[TraversalId]:
     """Ask all running tasks of the stacks, of any traversal, to stop; return the traversals."""
+    # Tasks of superseded traversals may still run, and they change the stack's resources no less.
     running = tasks.lock_running(conn, [stack.id for stack in late])
     cancel.ask_to_stop(conn, [task.id for task in running], now=now, stop_by=now + grace)
     return sorted({task.traversal for task in running})

@@ -70,7 +70,10 @@ def commit_update(
         if started is None:
             return None
         if change.stack.parent_id is not None:
+            # A tree that is above its limit, because somebody lowered that, may still change without growing.
             has_grown = started.stack.own_resources > change.stack.own_resources
+            # Only a stored update shows how much it needs; where that is too much, the error undoes the
+            # transaction.
             charge(conn, context.settings, started.stack, is_limited=change.is_limited and has_grown)
         elif quotas is not None and change.is_limited:
             quotas.check_growth(conn, change.stack, started.stack)
@@ -78,6 +81,7 @@ def commit_update(
 
     started = context.start_traversal(change.stack.id, start)
     if started is not None:
+        # Only after the commit: a conductor that looked before would find no task.
         announce_started(context.hints, started)
     return started is not None
 
@@ -88,6 +92,8 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
     :raises NotUpdatable: the stack is deleted, or is being deleted, or is suspended.
     """
     stack = stacks.lock(conn, change.stack.id)
+    # Updates of one stack meet at its row's lock: who comes second was compiled, and merged, with an old
+    # goal.
     if stack.traversal != change.stack.traversal:
         return None
     check_updatable(stack, change.action)
@@ -126,8 +132,10 @@ def start_update(conn: Connection, change: Change, scope: TraversalScope, types:
         carry_over = replace(
             carry_over, tasks=begun_plan.to_carry_over(environment_changed=environment_changed)
         )
+    # From here on no old task can start, so the tasks that run are known, and only then can be planned for.
     carried = cancel.cancel_unstarted(conn, stack.id, stack.traversal, now=scope.now, carry_over=carry_over)
     running = running_of(conn, stack)
+    # Some tasks that the first plan chose may have ended since: the second one sees what they have made.
     continued = {row: task for row, task in begun.items() if task.id in carried}
     try:
         plan = planner(_rows(conn, stack, change), running={**continued, **running}).plan()
@@ -143,6 +151,7 @@ def _rows(conn: Connection, stack: Stack, change: Change) -> list[Resource]:
     """
     existing = resources.of_stack(conn, stack.id)
     if change.action == "ROLLBACK" and not stack.previous:
+        # A rollback to nothing deletes what the stack has made, and leaves alone what was there before it.
         return [_retained(row) if _only_adopted(row) else row for row in existing]
     return existing
 
@@ -161,6 +170,7 @@ def _breakpoints(stack: Stack, change: Change) -> PlannedBreakpoints:
     return PlannedBreakpoints(
         registry=change.compiled.environment["resource_registry"],
         abort=bool(change.columns.get("abort_on_breakpoint", stack.abort_on_breakpoint)),
+        # A rollback stops nowhere: it cleans up after a failure, and nobody has to be there to continue it.
         active=change.breakpoints_hold and change.action != "ROLLBACK",
     )
 

@@ -81,12 +81,15 @@ class GoalCompiler:
     def _compile(
         self, goal: Goal, identity: Identity, sealer: BoundSealer, errors: ErrorList, *, tree: bool
     ) -> Compiled:
+        # Only what users send is limited in bytes: the template that a type makes grows with its members.
         most = 0 if goal.generated else self._limits.template_bytes
         template = load_template(goal.template, max_bytes=most)
+        # One budget for the whole tree: what a nested stack takes, the request cannot take again.
         budget = goal.budget or Budget(self._limits.budget)
         goal = replace(goal, budget=budget)
         goal, environment = with_environment(goal, template, self._limits, self._operator, tree=tree)
         files = goal.files
+        # The operator's templates that the stack uses are stored with it: it does not change with them.
         used = dict[str, str]()
         if self._operator is not None:
             files = self._operator.with_templates(goal.files, used)
@@ -104,6 +107,7 @@ class GoalCompiler:
         collaborators = (self._registry, self._limits, sealer, questions, self._region, contents)
         compiler = _StackCompiler(goal, budget, identity, *collaborators, self._has_cloud)
         root = Branch(template, goal.parameters, environment, goal.facade, goal.secret, 0, goal.unknown)
+        # The root comes first: it says which nested stacks there are, and with which parameters.
         plan = compiler.compile(root, errors)
         children = typing.cast(Mapping[str, NestedChild], {})
         resources = len(plan.resources)
@@ -112,14 +116,18 @@ class GoalCompiler:
             nested = compiler.tree(files, templates)
             children = nested.check(plan, environment, errors).children
             resources = nested.count
+            # A template that only a step will know may hide any name: all defaults it can see are sealed.
             if errors.is_empty and leaves_open(plan, self._registry.is_nested):
                 environment = hiding(environment, environment.parameter_defaults.keys())
                 plan = compiler.compile(replace(root, environment=environment), errors)
         warnings: Sequence[TemplateError] = ()
+        # The cloud is asked once, about all stacks of the tree, so the request waits once.
         if cloud is not None and questions is not None:
             warnings = questions.ask(cloud, errors)
+        # Not before: a user gets the errors of all templates at once.
         errors.check()
         hidden = {name for name, parameter in plan.parameters.items() if parameter.hidden}
+        # Nested stacks hide what the template hides; the names in `secret` only have hidden values here.
         if not goal.generated and hidden - goal.secret:
             environment = hiding(environment, hidden - goal.secret)
         hidden.update(environment.encrypted_param_names)
@@ -179,6 +187,7 @@ class _StackCompiler:
             plan = compile_template(
                 source, identity=self.identity, limits=self.limits, seal=self.sealer.seal, errors=inside
             )
+            # Before the rules of types: no error tells users anything about a type that they may not use.
             check_allowed(plan, self.goal.may_use)
             has_service = anything if self.goal.cloud is None else self.goal.cloud.has_service
             if self.goal.purpose.without_unavailable:
@@ -192,6 +201,7 @@ class _StackCompiler:
             if self.questions is not None:
                 self.questions.collect(plan, self.registry)
             check_storable(plan, inside)
+            # The rules below compare resources with each other; those with errors are not in the plan.
             if not inside.is_empty:
                 return plan
             types = {name: self.registry.get(definition.type) for name, definition in plan.resources.items()}

@@ -35,7 +35,9 @@ def store_plan(
     :param running: tasks of older traversals that still run; their rows are locked.
     :param action: action of the traversal; None: the stack's action.
     """
+    # Carried-over tasks may wait instead of run: they change hands also where nothing runs.
     inherited = _supersede(conn, plan, running, now=now) if running or plan.spared else 0
+    # Nothing was ever made for these rows, so no task deletes them.
     if plan.settled:
         resources.delete_many(conn, plan.settled)
     resources.insert_many(conn, plan.resources)
@@ -47,6 +49,7 @@ def store_plan(
     ready = [task.id for task in plan.tasks if task.state == TaskState.READY]
     if plan.held and breakpoints.hold(conn, plan.held, by=None, now=now):
         ready = []  # A breakpoint has aborted the traversal.
+    # No task will end such a traversal, or stop its deadline while all of its tasks are held.
     if plan.held or not plan.tasks:
         ended = endings.finish(conn, {plan.traversal.id: 0}, by=None, now=now)
         ready += [task_id for ids in ended.woken.values() for task_id in ids]
@@ -59,6 +62,7 @@ def _supersede(conn: Connection, plan: Plan, running: Collection[Task], *, now: 
     :returns: how many of the latter do not run now: the new traversal counts them among its open tasks.
     """
     spared = set(plan.spared)
+    # A carried-over task is not asked to stop: it makes what the new goal asks for, too.
     stopped = [task.id for task in running if task.id not in spared]
     cancel.ask_to_stop(conn, stopped, now=now, stop_by=plan.stop_by)
     tasks.supersede(conn, running, spared)
@@ -86,6 +90,7 @@ def begin(
 
     :param columns: further columns of the stack to set.
     """
+    # The snapshot's traversal is not the stack's any more, so its end will not end the snapshot.
     if (stack.action, stack.status) == ("SNAPSHOT", Status.IN_PROGRESS):
         reason = f"Stack SNAPSHOT was superseded by {action}"
         snapshots.end(conn, [stack.traversal], reason=reason, failed=True)

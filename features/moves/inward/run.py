@@ -122,9 +122,12 @@ class Import:
                     moved.append(entry.id)
                 done += 1
                 self._progress(done, total)
+            # Hidden in Heat only after Stoker has stored them: between the two commits a stack is in both,
+            # never in none.
             if options.claims and moved:
                 assert isinstance(self._heat, HeatDatabase), "only a database takes claims"
                 self._heat.claim(moved, CLAIMED_BY, float(int(self._context.clock())))
+        # Software of a project moves with all of its stacks; a selection of stacks takes only what is theirs.
         if not options.selection.stacks:
             self._move_software(report, options)
         report.notes = list(self._heat.notes())
@@ -193,6 +196,7 @@ class Import:
 
         try:
             database.write(store)
+        # The index decides, not a look before: a request may take the name at any moment.
         except oslo_errors.DBDuplicateEntry as error:
             if database.read(lambda conn: writer.is_taken(conn, tree.root.stack)):
                 raise Refused(NAME_TAKEN) from error

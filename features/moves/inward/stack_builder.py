@@ -64,8 +64,10 @@ class StackBuilder:
         definitions = self._definitions(stack, compiled, remaining)
         resources = [row for row in remaining if row.id in definitions]
         ids = {row.id: self._context.database.ids.new(ResourceId) for row in resources}
+        # A template's reference means the present resource of a name, not one that is replaced.
         by_name = {row.name: ids[row.id] for row in resources if row.replaced_by not in ids}
         row_of_stack = stack_row(stack, compiled, parent, self._parts)
+        # Only a root is rolled back by itself; its nested stacks follow it.
         if parent is None:
             row_of_stack = replace(row_of_stack, previous=self._previous(stack))
         facts = StackFacts(id=stack.id, name=stack.name, project_id=stack.project_id)
@@ -144,6 +146,7 @@ class StackBuilder:
         """Return the row of a resource with its data and values, and the nested stack that it is."""
         resource = self._parts.with_own(resource, place.plugin)
         row = resource_row(resource, place, around.secrets)
+        # Nothing was begun: there is neither data nor a stack inside.
         if row.is_untouched:
             return row, None
         self._parts.notes += notes_of(resource)
@@ -158,6 +161,7 @@ class StackBuilder:
             imported = cloud_data(row.plugin, resource, target, around.near)
         else:
             imported = type_data(place.plugin, resource, target, around.near)
+        # Before the row gets its values: what is a secret there is sealed, wherever it occurs.
         for secret in imported.secrets:
             around.secrets.add(secret)
         target = replace(target, data=imported.data, metadata=dict(resource.metadata or {}))
@@ -220,6 +224,7 @@ class StackBuilder:
         state = context.children.state()
         assert state is not None, "the child is built"
         values = dict(plugin.child_data(target, state, context))
+        # A move is no scaling, so it starts no cooldown.
         if "cooldown_end" in values:
             values["cooldown_end"] = 0.0
         return values, child

@@ -26,6 +26,7 @@ def is_taken(conn: Connection, stack: Stack) -> bool:
 
 def store(conn: Connection, tree: BuiltTree, now: float) -> None:
     """Store a tree; all of it, or nothing where the transaction fails."""
+    # Contents come before the stacks, and stacks before their resources, for the later rows name the earlier.
     content.put_by_key(conn, tree.contents, now)
     stacks.insert_many(conn, [built.stack for built in tree.root.all()])
     rows: list[Resource] = [*tree.resources(), *tree.copies]
@@ -39,6 +40,7 @@ def store(conn: Connection, tree: BuiltTree, now: float) -> None:
         row = {"root_id": tree.root.stack.id, "body": tree.credential, "user_id": user_id, "created_at": now}
         bulk.insert(conn, tables.credential, [row])
     bulk.insert(conn, tables.imported_key, [vars(key) for key in _newest(tree.keys)])
+    # Configs and deployments name the resources that own them.
     store_software(conn, tree)
 
 

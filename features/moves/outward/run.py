@@ -164,6 +164,7 @@ class Export:
         obsolete = self._obsolete(earlier)
 
         def store(conn: Connection) -> int:
+            # In a dry run, too: its report names each stack that a run would refuse.
             check_untouched(conn, built.tree.root, earlier)
             writer = TreeWriter(self._rows(conn), self._parts.cipher, built, earlier, obsolete)
             return 0 if options.dry_run else writer.write()

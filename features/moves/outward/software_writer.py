@@ -33,6 +33,7 @@ class SoftwareWriter:
 
         :raises Refused: Heat has a row with such an id of another project.
         """
+        # A deployment names its config, which must be there.
         for config in configs:
             self._put(tables.software_config, config.id, _columns(config))
         for deployment in deployments:
@@ -51,6 +52,7 @@ class SoftwareWriter:
         deployments = dict(map(tuple, self._rows.select_all(query)))
         self._rows.delete(d, "id", set(deployments))
         c = tables.software_config
+        # A deployment's own config goes with it, unless another deployment or resource of Heat's uses it.
         configs = (obsolete - deployments.keys()) | set(deployments.values())
         own = set(self._rows.select(sa.select(c.c.id).where(c.c.id.in_(list(configs)), self._is_own(c))))
         used = sa.select(d.c.config_id).where(d.c.config_id.in_(list(own)))

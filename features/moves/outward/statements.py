@@ -54,6 +54,7 @@ class HeatRows:
 
     def delete(self, table: sa.Table, column: str, values: Collection[typing.Any]) -> None:
         """Delete the rows in which the column has one of these values."""
+        # In one order, so that two transactions never wait for each other.
         ordered = sorted(values)
         for start in range(0, len(ordered), IDS):
             part = ordered[start : start + IDS]
@@ -67,6 +68,7 @@ class HeatRows:
         if not stored:
             return False
         changed = {name: value for name, value in columns.items() if _plain(stored[name]) != _plain(value)}
+        # Equal columns are not written: the number of changes tells a run that has moved nothing.
         if changed:
             self.changes += 1
             self._conn.execute(sa.update(table).where(table.c.id == key).values(changed))

@@ -45,14 +45,17 @@ class TreeWriter:
     def write(self) -> int:
         """Write the tree; return the number of rows that this has changed."""
         root = self._built.tree.root
+        # Rows refer to others by numbers: the credential comes first, then each stack before those in it.
         creds_id = self._credential(root)
         for stack, depth in _with_depths(self._built.tree):
             self._stack(stack, depth, creds_id)
         self._remove_missing({root.id, *(stack.id for stack in self._built.tree.stacks)})
+        # What may go is decided once nothing of the tree names it any more: credentials, then configs.
         forget_credentials(self._rows, {stack.creds_id for stack in self._before.values()} - {creds_id})
         software = SoftwareWriter(self._rows, root.project_id)
         software.put(self._built.configs, self._built.deployments)
         software.remove(self._obsolete)
+        # The import has left the lock: its end in this transaction hands the tree back to Heat's engines.
         self._rows.delete(tables.stack_lock, "stack_id", [root.id])
         return self._rows.changes
 
@@ -61,6 +64,7 @@ class TreeWriter:
     def _stack(self, stack: HeatStack, depth: int, creds_id: int | None) -> None:
         before = self._before.get(stack.id)
         unchanged = merged(stack, before)
+        # Where nothing has happened since the import, Heat's own rows know more than those made of Stoker's.
         if unchanged is None:
             self._replace(stack, depth, creds_id)
         else:
@@ -73,6 +77,7 @@ class TreeWriter:
 
     def _replace(self, stack: HeatStack, depth: int, creds_id: int | None) -> None:
         """Write the whole of a stack in the place of what Heat has of it."""
+        # Read while the old rows name them, and deleted when nothing does: other rows may share them.
         earlier_templates = self._templates.used_by(stack.id)
         columns = self._columns_of(stack, depth, creds_id)
         columns["raw_template_id"] = self._templates.number_of(stack.template_id)
@@ -101,6 +106,7 @@ class TreeWriter:
             "timeout": stack.timeout,
             "disable_rollback": stack.disable_rollback,
             "stack_user_project_id": stack.user_project_id,
+            # Heat's older engine made backup stacks; only its present one reads these rows.
             "backup": False,
             "nested_depth": depth,
             "convergence": True,
@@ -132,6 +138,7 @@ class TreeWriter:
                 "replaced_by": numbers.get(row.replaced_by or 0),
             }
             self._rows.update(tables.resource, numbers[row.id], columns)
+        # An edge without an end keeps a resource in Heat's graph that needs no other one.
         edges: list[Json] = [[[number, True], None] for number in numbers.values()]
         edges += [
             [[numbers[row.id], True], [numbers[key], True]] for row in stack.resources for key in row.requires
@@ -160,6 +167,7 @@ class TreeWriter:
             },
         )
         for key, value in row.data.items():
+            # Which of the data are secret only Heat's classes know, so all are stored as secrets.
             method, text = self._cipher.encrypt(value)
             columns = {"key": key, "value": text, "redact": True, "decrypt_method": method}
             self._rows.insert(tables.resource_data, {**columns, "resource_id": number})
@@ -236,12 +244,14 @@ class TreeWriter:
     def _credential(self, root: HeatStack) -> int | None:
         """Return the number of the row with the tree's credential; None: it has none."""
         before = self._before.get(root.id)
+        # As long as the trust is the same, its row keeps the columns that only Heat knows.
         if before is not None and before.creds_id is not None and before.trust_id == root.trust_id:
             return before.creds_id
         if root.trust_id is None:
             return root.creds_id
         method, text = self._cipher.encrypt(root.trust_id)
         c = tables.user_creds
+        # A trust needs the address and the region of Heat's own Keystone: the newest credential has both.
         latest = sa.select(c.c.auth_url, c.c.region_name).order_by(c.c.id.desc()).limit(1)
         like = self._rows.first(latest)
         columns = {"decrypt_method": method, "trust_id": text, "trustor_user_id": root.trustor_id}
@@ -255,10 +265,12 @@ def check_untouched(conn: Connection, root: HeatStack, before: HeatTree | None) 
     """
     s = tables.stack
     row = conn.execute(sa.select(s.c.current_traversal).where(s.c.id == root.id).with_for_update()).first()
+    # Each action in Heat gives a stack another traversal: an equal one means that nothing has been done.
     expected = None if before is None else (before.root.traversal,)
     if (None if row is None else tuple(row)) != expected:
         raise Refused(f"Heat has changed stack {root.name} meanwhile: stop heat-engine, and run this again")
     is_other = [s.c.name == root.name, s.c.tenant == root.project_id, s.c.id != root.id]
+    # Heat keeps names unique among living root stacks only.
     is_root = [s.c.owner_id.is_(None), s.c.deleted_at.is_(None), sa.or_(s.c.backup.is_(None), ~s.c.backup)]
     if conn.execute(sa.select(s.c.id).where(*is_other, *is_root).limit(1)).first() is not None:
         raise Refused(NAME_TAKEN)

@@ -50,11 +50,13 @@ class ServerChange:
         if "metadata" in changed:
             self._calls.put("/metadata", {"metadata": metadata_field(properties["metadata"])})
         if "tags" in changed:
+            # The marks are tags, too: without them no later step would find the server.
             marks = [tag for tag in server.get("tags") or () if is_mark(tag)]
             self._calls.put("/tags", {"tags": [*(properties["tags"] or ()), *marks]})
         if "name" in changed:
             self._calls.put("", {"server": {"name": server_name(self._target)}})
         stages = self._stages(changed, server)
+        # A rebuild sets the password itself.
         if "admin_pass" in changed and "image" not in changed and properties["admin_pass"]:
             self._calls.act("changePassword", {"adminPass": properties["admin_pass"]})
         return stages
@@ -85,6 +87,7 @@ class ServerChange:
     def _network_stages(self) -> list[Stage]:
         """Change what stays in place, and return the stages for the rest."""
         before, after = (view["networks"] for view in (self._target.previous, self._target.properties))
+        # The server has the network that the service has chosen; it stays.
         if not before and not after:
             return []
         changes = self._interface_changes(before, after)
@@ -95,6 +98,7 @@ class ServerChange:
                 self._ports.change(interface.port, will.extras)
             if was.floating_ip != will.floating_ip:
                 self._change_floating_ip(was.floating_ip, will)
+        # Freed while their ports exist: an interface of the next stage may get the same address.
         freed = [nic.floating_ip for _, nic in changes.detach if nic is not None and nic.floating_ip]
         for floating_ip in freed:
             self._ports.disassociate(floating_ip)
@@ -129,6 +133,7 @@ class ServerChange:
         leaving = [ServerInterface(**item) for item in stage["interfaces"] if item["port"] in present]
         for interface in leaving:
             self._calls.detach(interface.port)
+        # The two services forget an interface at different moments; its port is free when both have.
         macs = {item["mac"] for item in stage["interfaces"]}
         if leaving or macs & {entry.get(MAC) for entry in _addresses(self._calls.get())}:
             return stage
@@ -139,6 +144,7 @@ class ServerChange:
         """Attach interfaces, and wait until the server's addresses show them."""
         if not stage["nics"]:
             return None
+        # The ports are made once, and are of the progress from then on: a repetition attaches the same.
         if "ports" not in stage:
             groups = self._target.properties["security_groups"]
             nics = self._ports.with_ports([Nic(**nic) for nic in stage["nics"]], groups, all_need_one=True)
@@ -176,6 +182,7 @@ class ServerChange:
         if is_settled(server):
             if _has_flavor(server, stage):
                 return None
+            # Where a resize fails the service returns to the former size by itself.
             if stage.get("asked"):
                 raise PermanentError(f"Resizing to '{new}' failed, status '{status}'", kind="Error")
             self._calls.act("resize", {"flavorRef": stage["flavor"]})
@@ -202,12 +209,16 @@ class ServerChange:
     def _rebuild(self, stage: Stage) -> Stage | None:
         """Rebuild, and wait until the server runs again."""
         server = self._calls.get()
+        # Of a rebuild the server shows nothing later, unlike a size: only the progress tells that it was
+        # requested.
         if stage.get("asked"):
             if SERVER_STATUS.of(server) in SERVER_STATUS.bad:
                 text = f"Rebuilding server failed, status '{SERVER_STATUS.of(server)}': {fault_of(server)}"
                 raise PermanentError(text, kind="Error")
             return None if is_settled(server) else stage
         properties = self._target.properties
+        # For new user data the server is rebuilt of the image that it has; one that boots from a volume shows
+        # none.
         body: dict[str, Json] = {
             "imageRef": stage.get("image") or (server.get("image") or {}).get("id") or ""
         }
