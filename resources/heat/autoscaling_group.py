@@ -279,13 +279,11 @@ class AutoScalingGroup(ScalingGroup):
         return super().member_attribute(attribute, path)
 
     def size_rules(self, target: ResourceView) -> SizeRules:
-        """Return the rules for the number of members."""
         properties = target.properties
         bounds = Bounds(properties["min_size"], properties["max_size"])
         return SizeRules(properties["desired_capacity"], bounds, properties["cooldown"] or 0)
 
     def member_body(self, target: ResourceView) -> Definition:
-        """Return the definition of a new member."""
         body: Definition = target.properties["resource"]
         return body
 
@@ -297,7 +295,6 @@ class AutoScalingGroup(ScalingGroup):
         return RollingPolicy(policy["max_batch_size"], policy["min_in_service"], policy["pause_time"])
 
     def members_goal(self, members: Mapping[str, Definition], target: ResourceView) -> ChildGoal:
-        """Return the goal of a child with these members."""
         return _goal(members, target.requested_attributes)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:

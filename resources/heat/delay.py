@@ -52,11 +52,9 @@ class Delay(ResourceType):
     }
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
-        """Start the pause."""
         return _start("CREATE", target, context)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether the pause is over."""
         return _poll(progress, context)
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
@@ -64,27 +62,21 @@ class Delay(ResourceType):
         return Done()
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
-        """Start the pause."""
         return _start("DELETE", target, context)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether the pause is over."""
         return _poll(progress, context)
 
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
-        """Start the pause."""
         return _start("SUSPEND", target, context)
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether the pause is over."""
         return _poll(progress, context)
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
-        """Start the pause."""
         return _start("RESUME", target, context)
 
     def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether the pause is over."""
         return _poll(progress, context)
 
 

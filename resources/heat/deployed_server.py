@@ -72,7 +72,6 @@ class DeployedServer(ResourceType):
         return _done(target)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the name."""
         return {"name": target.properties["name"] or target.data.get("name", target.physical_name)}
 
 

@@ -122,7 +122,6 @@ class ScalingPolicy(ResourceType):
             raise PropertyError(f"is valid only where {kind} is {percent}", (step,))
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
-        """Store the URLs."""
         return Done(physical_id=target.physical_name, data=_addresses(target, context))
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
@@ -131,7 +130,6 @@ class ScalingPolicy(ResourceType):
         return Done(data=_addresses(target, context))
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the URLs."""
         return {name: target.data.get(name) for name in self.attributes_schema}
 
     def handle_signal(self, target: ResourceView, details: Json) -> Signal:
@@ -173,7 +171,6 @@ class AwsScalingPolicy(ScalingPolicy):
         return target.data.get("alarm_url", target.name)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the URL."""
         return {"AlarmUrl": target.data.get("alarm_url")}
 
 

@@ -56,7 +56,6 @@ class ConfigType(ResourceType):
         return Done(physical_id=target.key)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
-        """Delete the config."""
         context.software.delete_configs()
         return Done()
 
@@ -71,7 +70,6 @@ class ConfigType(ResourceType):
         return key if context.software.has_config(key) else None
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the config."""
         return {"config": target.properties.get("config")}
 
 
@@ -98,7 +96,6 @@ class SoftwareConfig(ConfigType):
         declared_inputs(properties.get("inputs") or [])
 
     def spec(self, target: ResourceView, context: StepContext) -> ConfigSpec:
-        """Return the config."""
         properties = target.properties
         return _declared(target, properties["group"], properties["config"])
 
@@ -169,7 +166,6 @@ class SoftwareComponent(ConfigType):
         return _declared(target, "component", {"configs": target.properties["configs"]})
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the configs."""
         return {"config": {"configs": target.properties["configs"]}}
 
 
@@ -192,7 +188,6 @@ class CloudConfig(ConfigType):
         return Done(physical_id=target.key)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the config."""
         return {"config": _cloud_config(target.properties["cloud_config"])}
 
 
@@ -245,7 +240,6 @@ class MultipartMime(ConfigType):
         return Done(physical_id=target.key, data={"config": message})
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the message."""
         return {"config": target.data.get("config")}
 
 

@@ -157,7 +157,6 @@ class SoftwareDeployment(ResourceType):
         return self._act(target, "CREATE", context)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the deployment."""
         return self._continue(target, "CREATE", progress, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
@@ -171,7 +170,6 @@ class SoftwareDeployment(ResourceType):
         return self._act(target, "UPDATE", context)
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the deployment."""
         return self._continue(target, "UPDATE", progress, context)
 
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
@@ -179,7 +177,6 @@ class SoftwareDeployment(ResourceType):
         return self._act(target, "SUSPEND", context)
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the deployment."""
         return self._continue(target, "SUSPEND", progress, context)
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
@@ -187,7 +184,6 @@ class SoftwareDeployment(ResourceType):
         return self._act(target, "RESUME", context)
 
     def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the deployment."""
         return self._continue(target, "RESUME", progress, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:

@@ -145,7 +145,6 @@ class SoftwareDeploymentGroup(GroupResource):
         return _goal({name: body for name, body in bodies.items() if body}, target.requested_attributes)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the requested attributes."""
         values = super().attribute_values(target).items()
         return {name: value for name, value in values if name not in ("refs", REFS_MAP)}
 

@@ -103,7 +103,6 @@ class StackResource(NestedType):
         return ChildGoal(values["template"], parameters)
 
     def child_goal(self, target: ResourceView, context: GoalContext) -> ChildGoal:
-        """Return the goal that the properties describe."""
         properties = target.properties
         return _goal(properties["template"], properties["parameters"], properties["timeout"])
 
@@ -152,7 +151,6 @@ class AwsStack(NestedType):
         return {**data, OUTPUT_ERRORS: errors} if errors else data
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the outputs."""
         return {f"{OUTPUTS}{name}": value for name, value in (target.data.get("outputs") or {}).items()}
 
 

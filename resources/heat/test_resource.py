@@ -106,7 +106,6 @@ class TestResource(ResourceType):
         return _wait(target, seconds, context, physical_id=target.physical_name, data=data)
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether the wait is over."""
         return _poll(target, progress, context)
 
     def needs_replace(self, before: JsonMap, after: JsonMap) -> bool:
@@ -122,7 +121,6 @@ class TestResource(ResourceType):
         return _wait(target, seconds, context, data=None if target.properties["fail"] else {"value": value})
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether the wait is over."""
         return _poll(target, progress, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
@@ -130,7 +128,6 @@ class TestResource(ResourceType):
         return _wait(target, _wait_seconds(target, "delete"), context, may_fail=False)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether the wait is over."""
         return _poll(target, progress, context, may_fail=False)
 
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:

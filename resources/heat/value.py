@@ -54,7 +54,6 @@ class Value(ResourceType):
         return Done(physical_id=target.physical_name)
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the value."""
         return {"value": _converted(target.properties)}
 
 

@@ -123,11 +123,9 @@ class NestedType(ResourceType):
         return self._poll(target, context)
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
-        """Create the child."""
         return wait_for_child(context.children.create(target.key, self.child_goal(target, context)))
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the child."""
         return self._poll(target, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
@@ -141,11 +139,9 @@ class NestedType(ResourceType):
             raise ReplaceNeeded from error
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the child."""
         return self._poll(target, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
-        """Delete the child."""
         state = context.children.state()
         if state is None:
             return Done()
@@ -153,32 +149,25 @@ class NestedType(ResourceType):
         return wait_for_child(state.id)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether the child is deleted."""
         state = context.children.state()
         return Done() if state is None else self._wait_or_fail(state)
 
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
-        """Suspend the child."""
         return self._act("suspend", context)
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the child."""
         return self._poll(target, context)
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
-        """Resume the child."""
         return self._act("resume", context)
 
     def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the child."""
         return self._poll(target, context)
 
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
-        """Check the child."""
         return self._act("check", context)
 
     def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the child."""
         return self._poll(target, context)
 
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
@@ -186,7 +175,6 @@ class NestedType(ResourceType):
         return wait_for_child(context.children.snapshot(target.key))
 
     def check_snapshot_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the snapshot."""
         snapshot = context.children.snapshot_state(target.key)
         state = context.children.state()
         if snapshot is None or state is None:
@@ -220,7 +208,6 @@ class NestedType(ResourceType):
         return self.wait_for_adoption(target, child)
 
     def check_adopt_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the child."""
         return self.check_create_complete(target, progress, context)
 
     def adopted_goal(self, target: ResourceView, document: JsonMap, context: StepContext) -> ChildGoal:

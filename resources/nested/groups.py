@@ -143,7 +143,6 @@ class GroupResource(NestedType):
         return self.step_goal(target, None, members)
 
     def wait_for_adoption(self, target: ResourceView, child: str) -> Step:
-        """Return the step that waits for the adoption."""
         return _in_progress(child, [], 0.0, data={**self.create_rollout(target).data, **target.data})
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:

@@ -317,7 +317,6 @@ class DeclaredType(DeclaredThing):
         return self._wait(remote, since, target, context)
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll until the thing is in a good state."""
         return self._poll(target, progress, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
@@ -358,7 +357,6 @@ class DeclaredType(DeclaredThing):
         )
 
     def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll until the thing is in a good state."""
         return self._poll(target, progress, context)
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:

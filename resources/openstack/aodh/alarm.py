@@ -147,7 +147,6 @@ class Alarm(DeclaredType):
         return super().create_body(target, context)
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new alarm."""
         return {"name": target.physical_name, **self._fields(target, context)}
 
     def update_body(

@@ -46,7 +46,6 @@ class SecretContainer(KeyManagerType):
             raise PropertyError("Duplicate refs are not allowed.")
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new container."""
         name = target.properties["name"] or target.physical_name
         refs = [{"name": key, "secret_ref": address} for key, address in self.refs(target.properties)]
         return {"name": name, "type": self.kind, "secret_refs": refs}
@@ -88,7 +87,6 @@ class GenericContainer(SecretContainer):
     }
 
     def refs(self, properties: JsonMap) -> Sequence[tuple[str, str]]:
-        """Return names and addresses of the secrets."""
         return [(item["name"], item["ref"]) for item in properties.get("secrets") or () if "ref" in item]
 
 

@@ -114,7 +114,6 @@ class Order(KeyManagerType):
             raise PropertyError(f"{text}{kind} type of order: {', '.join(sorted(ALLOWED[kind]))}.")
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new order."""
         fields = super().create_body(target, context)
         kind = fields.pop("type", None)
         if "source_container_ref" in fields:

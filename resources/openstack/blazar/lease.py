@@ -93,7 +93,6 @@ class Lease(BlazarType):
     }
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new lease."""
         properties = target.properties
         body = {
             **super().create_body(target, context),

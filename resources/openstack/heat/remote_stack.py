@@ -106,7 +106,6 @@ class RemoteStack(ResourceType):
         return self._poll(target, progress, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
-        """Delete the stack."""
         if target.physical_id is None:
             return Done()
         try:
@@ -141,7 +140,6 @@ class RemoteStack(ResourceType):
         return self._poll(target, progress, context)
 
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
-        """Check the stack."""
         return self._begin("CHECK", target, context)
 
     def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:

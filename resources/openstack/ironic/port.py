@@ -85,5 +85,4 @@ class BareMetalPort(DeclaredType):
             return None
 
     def _wrapped(self, body: JsonMap) -> JsonMap:
-        """Return the body of a change."""
         return json_patch(body)

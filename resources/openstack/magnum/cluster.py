@@ -49,7 +49,6 @@ class ContainerType(ComparedType):
         return body
 
     def _wrapped(self, body: JsonMap) -> JsonMap:
-        """Return the body of a change."""
         patch = [{"op": "replace", "path": f"/{name}", "value": value} for name, value in body.items()]
         return typing.cast(JsonMap, patch)
 
@@ -240,7 +239,6 @@ class Cluster(ContainerType):
     }
 
     def problem(self, remote: JsonMap) -> str:
-        """Return why the cluster is in a bad state."""
         return str(remote.get("status_reason") or "")
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:

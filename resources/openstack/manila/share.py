@@ -117,7 +117,6 @@ class ManilaShare(ManilaType):
     # -- creation and update -----------------------------------------------------------------------
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new share."""
         return {**super().create_body(target, context), "metadata": texts(target.properties["metadata"])}
 
     def has_more(self, target: ResourceView) -> bool:
@@ -167,7 +166,6 @@ class ManilaShare(ManilaType):
     # -- reading -----------------------------------------------------------------------------------
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the resource's data with the share of now."""
         share = self.get(self.service_for(context), self.id_of(target))
         return {**target.data, REMOTE: self._located(share, context)}
 
@@ -190,7 +188,6 @@ class ManilaShare(ManilaType):
         return {**values, "show": {**values["show"], "metadata": _own_metadata(values["show"])}}
 
     def problem(self, remote: JsonMap) -> str:
-        """Return why the share is in a bad state."""
         return str(remote.get(MESSAGE) or "")
 
     def _wait(self, remote: JsonMap | None, since: float, target: ResourceView, context: StepContext) -> Step:

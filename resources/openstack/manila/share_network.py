@@ -87,7 +87,6 @@ class ShareNetwork(DescribedManilaType):
             raise PropertyError(f"{NETWORK} cannot be specified without {SUBNET}.", (NETWORK,))
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new share network."""
         return {**super().create_body(target, context), **self._place(target, context)}
 
     def update_body(

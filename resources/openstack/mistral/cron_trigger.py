@@ -74,7 +74,6 @@ class CronTrigger(ComparedType):
             raise PropertyError(text, ("pattern",))
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new trigger."""
         properties = target.properties
         workflow = properties["workflow"]
         name = workflow["name"]

@@ -91,7 +91,6 @@ class ExternalResource(ResourceType):
         return Done(physical_id=target.physical_name) if isinstance(step, Done) else step
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the execution."""
         return self._poll(target, progress, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
@@ -101,7 +100,6 @@ class ExternalResource(ResourceType):
         return self._begin("UPDATE", target, context)
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the execution."""
         return self._poll(target, progress, context)
 
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
@@ -109,7 +107,6 @@ class ExternalResource(ResourceType):
         return self._begin("SUSPEND", target, context)
 
     def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the execution."""
         return self._poll(target, progress, context)
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
@@ -117,7 +114,6 @@ class ExternalResource(ResourceType):
         return self._begin("RESUME", target, context)
 
     def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the execution."""
         return self._poll(target, progress, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
@@ -125,7 +121,6 @@ class ExternalResource(ResourceType):
         return Done() if target.physical_id is None else self._begin("DELETE", target, context)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll the execution."""
         return self._poll(target, progress, context)
 
     def handle_cancel(self, target: ResourceView, progress: Json, context: StepContext) -> None:
@@ -140,7 +135,6 @@ class ExternalResource(ResourceType):
             return None
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the outputs."""
         return {"output": target.data.get(OUTPUTS)}
 
     # -- inside ------------------------------------------------------------------------------------

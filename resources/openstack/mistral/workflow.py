@@ -130,7 +130,6 @@ class Workflow(DeclaredType):
     # -- values ------------------------------------------------------------------------------------
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the resource's data with the executions of now."""
         service = self.service_for(context)
         remotes = executions.described(service, _description(target), outputs=True)
         views = [_view(remote) for remote in remotes]

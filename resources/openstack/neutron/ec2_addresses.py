@@ -115,7 +115,6 @@ class ElasticIpAssociation(FloatingIPAssociation):
         return is_other_end and bool(changed & {"EIP", "AllocationId"})
 
     def link(self, properties: JsonMap, context: StepContext) -> Link:
-        """Return the floating IP and the port."""
         port = properties["NetworkInterfaceId"]
         if not port:
             port = first_port(context, properties["InstanceId"])["port_id"]
@@ -139,7 +138,6 @@ class ElasticIpAssociation(FloatingIPAssociation):
         return service.put(f"{self.path}/{link[0]}", {self.item: body})[self.item]
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Associate another port, or another floating IP in place of the present one."""
         if {"EIP", "AllocationId"} & changed:
             self.handle_delete(target, context)
         return self.check_create_complete(target, None, context)

@@ -45,7 +45,6 @@ class _Routes(AttachedType):
         raise NotImplementedError
 
     def stored_link(self, target: ResourceView, context: StepContext) -> Link:
-        """Return the link that was made; where its answer was lost, the one that was claimed."""
         claimed = claimed_link(target)
         if REMOTE not in target.data and claimed is not None:
             return claimed
@@ -115,7 +114,6 @@ class ExtraRoute(_Routes):
         return (f"{router}:{destination}:{nexthop}", router, destination, nexthop)
 
     def router(self, link: Link) -> str:
-        """Return the id of the router."""
         return link[1]
 
     def routes(self, link: Link) -> Sequence[JsonMap]:
@@ -167,11 +165,9 @@ class ExtraRouteSet(_Routes):
         return (router, *routes)
 
     def router(self, link: Link) -> str:
-        """Return the id of the router."""
         return link[0]
 
     def routes(self, link: Link) -> Sequence[JsonMap]:
-        """Return the routes."""
         pairs = (route.partition("=") for route in link[1:])
         return [{"destination": destination, "nexthop": nexthop} for destination, _, nexthop in pairs]
 

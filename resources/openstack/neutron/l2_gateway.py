@@ -48,7 +48,6 @@ class L2Gateway(ComparedType, NeutronType):
     attributes_schema = {"show": SHOWN["show"]}
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new gateway."""
         return _without_empty(super().create_body(target, context))
 
     def update_body(

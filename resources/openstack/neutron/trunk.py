@@ -66,7 +66,6 @@ class Trunk(DescribedType):
     }
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new trunk."""
         body = super().create_body(target, context)
         return {**body, "sub_ports": _sub_ports(target, context)}
 

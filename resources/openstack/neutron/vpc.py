@@ -248,7 +248,6 @@ class SubnetRouteTableAssociation(RouterInterface):
         """Check nothing: both properties are required."""
 
     def link(self, properties: JsonMap, context: StepContext) -> Link:
-        """Return the physical id."""
         named = {"router": properties["RouteTableId"], "subnet": properties["SubnetId"], "port": None}
         return super().link(named, context)
 

@@ -78,7 +78,6 @@ class Flavor(DeclaredType):
             raise PropertyError(text, ("tenants",))
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new flavor."""
         body = super().create_body(target, context)
         body.setdefault("name", target.physical_name)
         if body.get("id") in (None, "", "auto"):
@@ -130,7 +129,6 @@ class Flavor(DeclaredType):
         return {"extra_specs": remote["extra_specs"]} if "extra_specs" in remote else {}
 
     def attribute_values(self, target: ResourceView) -> JsonMap:
-        """Return the fields of the stored answer."""
         values = super().attribute_values(target)
         return {**values, "extra_specs": (target.data.get(REMOTE) or {}).get("extra_specs") or {}}
 

@@ -236,7 +236,6 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
             raise PropertyError("Either 'InstanceId' or 'LaunchConfigurationName' must be provided.")
 
     def size_rules(self, target: ResourceView) -> SizeRules:
-        """Return the rules for the number of servers."""
         properties = target.properties
         bounds = Bounds(properties["MinSize"], properties["MaxSize"])
         return SizeRules(properties["DesiredCapacity"], bounds, properties["Cooldown"] or 0)

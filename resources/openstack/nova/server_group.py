@@ -56,7 +56,6 @@ class ServerGroup(ComparedType):
             raise PropertyError("max_server_per_host is for the policy anti-affinity only", ("rules",))
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new group."""
         properties = target.properties
         body = {"name": properties["name"] or target.physical_name, "policy": properties["policies"][0]}
         limit = (properties["rules"] or {}).get("max_server_per_host")

@@ -105,7 +105,6 @@ class Pool(BalancerPart):
             )
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new pool."""
         return _with_persistence(super().create_body(target, context))
 
     def update_body(

@@ -113,7 +113,6 @@ class StoredContainer(ResourceType):
             self._put(target.physical_id, target, present, context)
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the resource's data with the headers of now."""
         service = service_of(context, self.service)
         return {**target.data, REMOTE: _shown(service.head(_path(str(target.physical_id))))}
 

@@ -87,7 +87,6 @@ class DatabaseCluster(DatabaseType):
             check_interfaces(instance.get("networks") or (), ("instances", number, "networks"))
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new cluster."""
         properties = target.properties
         instances = [
             {

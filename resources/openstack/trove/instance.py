@@ -158,7 +158,6 @@ class DatabaseInstance(DatabaseType):
                 raise PropertyError(text, ("users", number, "databases"))
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new instance."""
         properties = target.properties
         restore_point = properties["restore_point"]
         optional = {

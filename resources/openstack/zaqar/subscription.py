@@ -87,7 +87,6 @@ class Subscription(ResourceType):
         return Done(physical_id=str(answer["subscription_id"]))
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Change the subscription."""
         path = f"{self._path(target)}/{target.physical_id}"
         queues_of(context).patch(path, self._body(target, context))
         return Done()

@@ -116,7 +116,6 @@ class Container(DeclaredType):
         return body
 
     def problem(self, remote: JsonMap) -> str:
-        """Return why the container is in a bad state."""
         return str(remote.get("status_reason") or "")
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
@@ -159,7 +158,6 @@ class Container(DeclaredType):
     # -- reading -----------------------------------------------------------------------------------
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the resource's data with the container of now."""
         container = self.get(self.service_for(context), self.id_of(target))
         return {**target.data, REMOTE: _addressed(container, context)}
 
