@@ -17,7 +17,7 @@ from .ids import ResourceId, StackId
 from .schema import tables
 
 MOST_RESOURCES = 20
-"""Resources that are read for one key: more have it only if somebody wants to confuse."""
+"""Resources that are read for one key: only an attacker makes more of them have it."""
 
 
 @dataclass(frozen=True)

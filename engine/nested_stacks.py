@@ -148,7 +148,7 @@ class NestedStacks:
     # -- a goal ------------------------------------------------------------------------------------
 
     def create(self, nest: ParentResource, goal: ChildGoal, adopted: JsonMap | None = None) -> StackId:
-        """Begin to create the child, or find the one that the resource has, by whatever key.
+        """Begin to create the child, or find the one that an attempt with any key has created.
 
         :param adopted: existing resources to adopt, by name; None: all are created.
         :raises ChildGone: a child of the same key was deleted meanwhile.

@@ -20,7 +20,7 @@ from .start import begin, running_of, store_plan
 
 
 def take_snapshot(context: EngineContext, stack: Stack, name: str | None) -> Snapshot:
-    """Begin a snapshot; the stack's goal of now is in it when this returns.
+    """Begin a snapshot; the stack's present goal is in it when this returns.
 
     :raises ActionInProgress: another action is in progress.
     :raises NotUpdatable: the stack is suspended, or was to be deleted.

@@ -7,7 +7,7 @@ import gc
 import sys
 
 GARBAGE = (20_000, 20, 50)
-"""Thresholds of the garbage collector: almost nothing of ours refers to itself in a circle.
+"""Thresholds of the garbage collector: almost no object of Stoker's is part of a cycle of references.
 
 With Python's own, 700 objects, a sixth of the time of a long list was spent on searching for such circles,
 and a fifteenth of a start.

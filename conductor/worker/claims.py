@@ -251,7 +251,7 @@ class Claims:
             with log_context(held.claim):
                 LOG.error(text, task.id, held.claim.resource.name, task.kind, self._grace)
         if held.state is ClaimState.HUNG:
-            # Nobody stores a result of ours: a resource that the step makes after all must be found even so.
+            # No result of this claim is stored any more: what the step still makes must be found.
             self.hung.append(held.claim)
         elif held.state is not ClaimState.CLOSED and who is not None:
             end = self._steps.detached if held.is_detached else self._steps.cancelled

@@ -600,7 +600,7 @@ event_sink = sa.Table(
     sa.Column("due_at", Instant, nullable=False),
     # Times in a row that sending failed.
     sa.Column("failures", sa.Integer, nullable=False, default=0),
-    # Since when it gets no more events: the stack names it no more, or is deleted.
+    # Since when it gets no events any more: the stack does not name it, or is deleted.
     sa.Column("closed_at", Instant),
     sa.Index("ix_event_sink_root", "root_id"),
     sa.Index("ix_event_sink_closed", "closed_at"),

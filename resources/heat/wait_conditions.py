@@ -98,7 +98,7 @@ class WaitCondition(ResourceType):
         return {self.names["data"]: target.data.get("signals", "{}")}
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the data of all signals of now, as Heat shows them."""
+        """Return the data of all signals so far, as Heat shows them."""
         return _data(received(self._handle(target, context).metadata))
 
     def _handle(self, target: ResourceView, context: StepContext) -> Sibling:

@@ -222,7 +222,7 @@ class NestedType(ResourceType):
         return replace(wait_for_child(child), data=target.data)
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
-        """Return the child that a lost step created, by whatever key."""
+        """Return the child that a lost step created; a later attempt has another key."""
         state = context.children.state()
         return None if state is None else state.id
 

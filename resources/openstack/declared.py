@@ -394,7 +394,7 @@ class DeclaredType(DeclaredThing):
         return self.status is not None and self.status.of(remote) in self.status.bad
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the resource's data with the service's answer of now."""
+        """Return the resource's data with the service's present answer."""
         return {**target.data, REMOTE: self.get(self.service_for(context), self.id_of(target))}
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:

@@ -88,7 +88,7 @@ class QuotaType(ResourceType):
         return self._set(target, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Set all limits; one that the template has no more stays, as in Heat."""
+        """Set all limits; one that was removed from the template stays, as in Heat."""
         return self._set(target, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:

@@ -105,7 +105,7 @@ class HeatCipher:
 
 
 def _opened_cfb(key: bytes, whole: bytes) -> bytes:
-    """Return the text of AES-CFB, a mode that newer releases of the library have no more.
+    """Return the text of AES-CFB, a mode that newer releases of the library lack.
 
     Each block is the exclusive or of the text and of the block before it, encrypted.
     """

@@ -427,7 +427,7 @@ class _TreeReading:
         return {name: values[name] for name in sorted(names) if name in values}
 
     def _events(self, path: StackPath, stack: HeatStack, types: Mapping[str, str]) -> list[HeatEvent]:
-        """Return the events of a stack; the type of a resource that it has no more is asked for."""
+        """Return the events of a stack; for a resource that was deleted, its type is read, too."""
         answers = self._get(f"{path}/events")["events"]
         types = dict(types)
         events = []

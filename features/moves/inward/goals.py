@@ -39,7 +39,7 @@ class GoalMaker:
     def of_template(self, stack: HeatStack, template_id: int) -> Compiled:
         """Compile one of Heat's templates for a stack of the tree, with the environment that it has there.
 
-        :raises Refused: Heat has the template no more, or it is wrong by the rules of this release.
+        :raises Refused: Heat has deleted the template, or it is wrong by the rules of this release.
         """
         stored = self._tree.templates.get(template_id)
         if stored is None:
@@ -55,7 +55,7 @@ class GoalMaker:
         return self._compile(stack, goal, tree=stack.owner_id is None)
 
     def heat_template(self, stack: HeatStack) -> str:
-        """Return Heat's template of a stack as text; "" where Heat has it no more."""
+        """Return Heat's template of a stack as text; "": Heat has deleted it."""
         template = self._tree.templates.get(stack.template_id)
         return "" if template is None else json.dumps(template.template)
 

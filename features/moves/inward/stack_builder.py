@@ -101,9 +101,9 @@ class StackBuilder:
     ) -> dict[int, ResourceDefinition]:
         """Return the definitions to which the resources were last brought, some of them of older templates.
 
-        A resource on which nothing was begun, and which the template has no more, has none.
+        A resource that was never begun, and was removed from the template, has none.
 
-        :raises Refused: a resource belongs to a template that Heat has no more.
+        :raises Refused: a resource belongs to a template that Heat has deleted.
         """
         older: dict[int, CompiledTemplate] = {stack.template_id: compiled.plan}
         definitions = {}
@@ -233,8 +233,8 @@ class StackBuilder:
 def _in_order(resources: Sequence[HeatResource], plan: CompiledTemplate) -> Iterator[HeatResource]:
     """Yield the resources in an order in which those that another one refers to come first.
 
-    The order is that of the present template.  Replaced ones, and those that it has no more, come before the
-    present one of their name, in the order of their ids.
+    The order is that of the present template.  Replaced ones, and those that were removed from it, come
+    before the present one of their name, in the order of their ids.
     """
     places = {name: number for number, name in enumerate(plan.resources)}
     yield from sorted(resources, key=lambda row: (places.get(row.name, -1), row.id))

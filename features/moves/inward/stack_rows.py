@@ -65,7 +65,7 @@ class TreeParts:
             self.keys.append(ImportedKey.of_resource(user_id, *place))
 
     def with_own(self, resource: HeatResource, plugin: ResourceType) -> HeatResource:
-        """Return a resource without the id of a thing of ours that is not the resource's own.
+        """Return a resource without the id of a stack, config or deployment that is not its own.
 
         Heat's row may name any: what lies in Stoker's own tables belongs to one resource of its project.
         """

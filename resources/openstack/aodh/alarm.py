@@ -163,11 +163,11 @@ class Alarm(DeclaredType):
         return next((str(alarm["alarm_id"]) for alarm in alarms if alarm["name"] == name), None)
 
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
-        """Let it be evaluated no more."""
+        """Disable the alarm: the service does not evaluate it."""
         return self._enable(target, context, enabled=False)
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
-        """Let it be evaluated again, if the template says so."""
+        """Enable the alarm again, if the template says so."""
         return self._enable(target, context, enabled=bool(target.properties["enabled"]))
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:

@@ -64,7 +64,7 @@ class QoSSpecs(ComparedType):
         return {}
 
     def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
-        """Set the limits, and remove those that the template has no more."""
+        """Set the limits, and remove those that were removed from the template."""
         service = self.service_for(context)
         path = self.path_of(target)
         specs = texts(target.properties["specs"])
@@ -138,7 +138,7 @@ class QoSAssociation(ResourceType):
         return Done()
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
-        """End the associations, but for those of somebody else."""
+        """End the associations that this resource has made."""
         if target.physical_id is None:
             return Done()
         try:

@@ -203,7 +203,7 @@ class Volume(VolumeBackups, DeclaredType):
     # -- deletion ----------------------------------------------------------------------------------
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
-        """Delete the volume, once the service works on it no more.
+        """Delete the volume when the service has stopped working on it.
 
         :raises RetryableError: servers or snapshots use the volume; the reason names them.
         """

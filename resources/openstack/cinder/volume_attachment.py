@@ -87,12 +87,12 @@ class VolumeAttachment(AttachedType):
         return Poll(progress=progress, after=pause(progress["since"], context.now()))
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Detach the volume; then the one of now is attached."""
+        """Detach the former volume; the new one is attached when it is free."""
         self.detach(self.stored_link(target, context), context)
         return Poll(progress={"since": context.now(), "phase": "detach"}, after=FIRST_PAUSE)
 
     def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll until the volume is free, then attach the one of now, and poll that."""
+        """Poll until the former volume is free, then attach the new one, and poll that."""
         if progress["phase"] != "detach":
             return self.check_create_complete(target, progress, context)
         if not self._is_free(target, progress["since"], context):

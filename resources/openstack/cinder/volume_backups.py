@@ -47,7 +47,7 @@ class VolumeBackups(ResourceType):
         return Done(data={BACKUP: progress["backup"]})
 
     def handle_delete_snapshot(self, target: ResourceView, context: StepContext) -> Step:
-        """Delete the backup of a snapshot, once the service works on it no more.
+        """Delete the backup of a snapshot when the service has stopped working on it.
 
         :raises PermanentError: the service refuses the deletion.
         """

@@ -75,7 +75,7 @@ class RemoteStack(ResourceType):
         return Poll(progress, 0.0, data={**target.data, ASKED: True})
 
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Create the stack, by a name of ours and with a tag; then poll it."""
+        """Create the stack with a generated name and a tag; then poll it."""
         if not progress.get("asks") or target.physical_id is not None:
             return self._poll(target, progress, context)
         service = orchestration(target, context)

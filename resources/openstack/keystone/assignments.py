@@ -47,7 +47,7 @@ class RoleAssignment(ResourceType):
         return self._grant(target, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
-        """Take away what the template has no more; store first which of the grants of now are new."""
+        """Revoke the roles that were removed from the template; store first which present grants are new."""
         owner = self._owner(target.properties, context)
         grants = grants_of(target.properties["roles"], context)
         former_owner, former = self._given(target, context)
@@ -61,7 +61,7 @@ class RoleAssignment(ResourceType):
         return self._grant(target, context)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
-        """Take away the roles that nobody had given before."""
+        """Revoke the roles that this resource has granted."""
         try:
             owner, grants = self._given(target, context)
         except NameNotFound:

@@ -34,7 +34,7 @@ class OwnerOfRoles(NamedType):
         grant(self.service_for(context), self.item, self.id_of(target), roles)
 
     def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
-        """Give it new roles, and take away those that the template has no more."""
+        """Grant new roles, and revoke those that were removed from the template."""
         if "roles" not in changed:
             return
         service = self.service_for(context)

@@ -170,7 +170,7 @@ class ManilaShare(ManilaType):
         return {**target.data, REMOTE: self._located(share, context)}
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the fields of now, and the access rules."""
+        """Return the present fields and access rules."""
         rules = AccessRules(self.service_for(context), self.id_of(target))
         live = super().live_properties(target, context)
         return {**live, RULES: rules.reported(target.properties[RULES] or ())}

@@ -66,7 +66,7 @@ class AccessRules:
         return present == expected and all(entry["state"] == "active" for entry in listed)
 
     def reported(self, entries: Collection[JsonMap]) -> list[Json]:
-        """Return the rules of now; in the form of the template, if they are its own."""
+        """Return the present rules, in the form of the template where they are equal to it."""
         present = {AccessRule.of(entry) for entry in self._list() if entry["state"] not in DENIED}
         if present == {AccessRule.of(entry) for entry in entries}:
             return list(entries)

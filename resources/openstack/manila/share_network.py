@@ -111,7 +111,7 @@ class ShareNetwork(DescribedManilaType):
             self._set_services(target, context)
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the fields of now, and the security services; in the template's form, if they are its."""
+        """Return the present fields and security services; equal ones in the template's form."""
         present = self._services(target, context)
         expected = self._expected_services(target, context)
         services = target.properties[SERVICES] if present == expected else sorted(present)

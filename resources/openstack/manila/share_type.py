@@ -69,7 +69,7 @@ class ShareType(ManilaType):
         return {}
 
     def after_update(self, target: ResourceView, changed: Collection[str], context: StepContext) -> None:
-        """Set the extra specs, and delete those that the template has no more."""
+        """Set the extra specs, and delete those that were removed from the template."""
         specs = texts(target.properties[EXTRA_SPECS])
         service = self.service_for(context)
         path = f"{self.path_of(target)}/{EXTRA_SPECS}"

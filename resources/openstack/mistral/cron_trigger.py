@@ -104,7 +104,7 @@ class CronTrigger(ComparedType):
         return super().needs_replace_failed(target, context) and not (is_made and _ends(target))
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the resource's data with the trigger of now, or without one after its last execution."""
+        """Return the resource's data with the present trigger, or without one after its last execution."""
         try:
             return super().refresh(target, context)
         except RemoteNotFound:

@@ -59,7 +59,7 @@ class ElasticIp(NeutronType):
     def update_body(
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
-        """Return the port of the server of now."""
+        """Return the port of the present server."""
         server = target.properties["InstanceId"]
         return dict(first_port(context, server)) if server else {"port_id": None}
 

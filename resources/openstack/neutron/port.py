@@ -207,7 +207,7 @@ class Port(NeutronType):
         return ReleasedAddresses(self.service_for(context), self.id_of(target), addresses)
 
     def refresh(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the data of now, with its network and subnets."""
+        """Return the present data, with the port's network and subnets."""
         data = super().refresh(target, context)
         service = self.service_for(context)
         port = data[REMOTE]

@@ -225,7 +225,7 @@ class Server(DeclaredType):
     def check_repair_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll until the server runs.
 
-        :raises PermanentError: it is in another state, and the service works on it no more.
+        :raises PermanentError: it is in another state, and the service has stopped working on it.
         """
         server = self._look(target, progress["since"], context)
         if server is not None and SERVER_STATUS.of(server) == RUNS:

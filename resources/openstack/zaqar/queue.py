@@ -101,7 +101,7 @@ class Queue(ResourceType):
         return name if present.get(MARK_NAME) == mark_of(key) else None
 
     def live_properties(self, target: ResourceView, context: StepContext) -> JsonMap:
-        """Return the metadata of now."""
+        """Return the present metadata."""
         present = queues_of(context).get(_path(str(target.physical_id)))
         return {METADATA: {k: v for k, v in present.items() if not k.startswith("_") and k != MARK_NAME}}
 

@@ -36,7 +36,7 @@ class Interfaces:
     ) -> set[str] | None:
         """Detach and attach interfaces; return what is requested so far, None: nothing is left to do.
 
-        An interface that no entry of before names was attached by somebody else, and stays; where there were
+        An interface that no former entry names was attached by somebody else, and stays; where there were
         no entries, the service had chosen all of them.  The service takes one interface of a network, so
         others are attached when the ones that go have gone.
 
