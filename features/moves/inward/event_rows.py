@@ -2,6 +2,9 @@
 
 Heat shows with each event the properties that its resource had.  An event is never opened again as a
 resource's properties are, so none of its values may be a secret, nor one that was a secret at that time.
+
+A resource whose status no event of Heat's explains gets one of the import: Heat has deleted the event, has
+made none, or the import has changed the status.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,6 +12,7 @@ from dataclasses import replace
 
 from ....db.ids import StackId
 from ....db.rows import Event, Resource
+from ....db.states import Status
 from ....engine.context import Compiled
 from ....sealing.redaction import MASK
 from ....shapes import Json
@@ -16,11 +20,20 @@ from ....template.residual import holds_secret, members, quote
 from ..heat.rows import STACK_TYPE, HeatEvent, HeatStack
 from ..mapping.columns import EVENT
 
+IMPORTED = "imported from Heat in this state"
+"""The reason of an event of the import."""
+_DELETE = "DELETE"
+_STATUS_KEPT = frozenset({"INIT", "SIGNAL"})
+"""Actions of events that leave the status of their resource alone: breakpoints and signals."""
 
-def event_rows(stack: HeatStack, compiled: Compiled, rows: Mapping[str, Resource]) -> Iterator[Event]:
-    """Yield the events of a stack.
+
+def event_rows(
+    stack: HeatStack, compiled: Compiled, rows: Mapping[str, Resource], now: float
+) -> Iterator[Event]:
+    """Yield the events of a stack: Heat's, then those of the import.
 
     :param rows: its present resources by name.
+    :param now: the moment of the import.
     """
     has_secrets = _has_secrets(compiled, rows.values())
     for event in stack.events:
@@ -28,6 +41,32 @@ def event_rows(stack: HeatStack, compiled: Compiled, rows: Mapping[str, Resource
             event = _masked(event, rows.get(event.resource_name))
         event = replace(event, resource_type=event.resource_type or STACK_TYPE)
         yield Event(stack_id=StackId(stack.id), **EVENT.to_stoker(event))
+    yield from _unexplained(stack.events, rows.values(), now)
+
+
+def _unexplained(events: Iterable[HeatEvent], resources: Iterable[Resource], now: float) -> Iterator[Event]:
+    """Yield an event of each resource whose status is not that of its last event."""
+    # A deletion counts for itself: mostly it is that of a resource of the same name that was replaced.
+    last = {
+        (event.resource_name, event.action == _DELETE): (event.action, event.status)
+        for event in events
+        if event.action not in _STATUS_KEPT
+    }
+    for row in resources:
+        shown = last.get((row.name, row.action == _DELETE))
+        if row.is_untouched or shown == (row.action, row.status):
+            continue
+        has_failed = row.status == Status.FAILED and row.reason
+        yield Event(
+            stack_id=row.stack_id,
+            resource_name=row.name,
+            resource_type=row.type,
+            physical_id=row.physical_id,
+            action=row.action,
+            status=row.status,
+            reason=f"{IMPORTED}: {row.reason}" if has_failed else IMPORTED,
+            at=now,
+        )
 
 
 def _has_secrets(compiled: Compiled, rows: Iterable[Resource]) -> bool:

@@ -89,7 +89,7 @@ class StackBuilder:
                 replaced.append(row)
             else:
                 rows[row.name] = row
-        self._parts.add_events(stack, compiled, rows)
+        self._parts.add_events(stack, compiled, rows, self._context.clock())
         built = BuiltStack(row_of_stack, compiled, [*replaced, *rows.values()], children)
         self._parts.add_snapshots(stack, built, self._context)
         return built

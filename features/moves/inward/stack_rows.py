@@ -102,9 +102,11 @@ class TreeParts:
         self.snapshots += snapshots
         self.notes += notes
 
-    def add_events(self, stack: HeatStack, compiled: Compiled, rows: Mapping[str, Resource]) -> None:
+    def add_events(
+        self, stack: HeatStack, compiled: Compiled, rows: Mapping[str, Resource], now: float
+    ) -> None:
         """Note the events of a stack; see event_rows."""
-        self.events += event_rows(stack, compiled, rows)
+        self.events += event_rows(stack, compiled, rows, now)
 
 
 @dataclass(frozen=True)

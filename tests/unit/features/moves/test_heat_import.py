@@ -351,6 +351,51 @@ def test_what_was_in_progress_when_its_stack_failed_counts_as_failed(installatio
     stack_id = installation.heat.stack("lost", template({"v": VALUE}), [row], status="FAILED")
     installation.run()
     assert installation.rows(stack_id)["v"].status == "FAILED"
+    assert events_of(installation, stack_id) == [
+        ("v", "CREATE_IN_PROGRESS", "state changed"),
+        (
+            "v",
+            "CREATE_FAILED",
+            "imported from Heat in this state: it was in progress when its stack failed in Heat",
+        ),
+    ]
+
+
+def events_of(installation: Installation, stack_id: str) -> list[tuple[str, str, str]]:
+    """The events of a stack, as a user reads them: name, status, reason."""
+    query = events.EventQuery(StackId(stack_id))
+    listed = installation.database.read(lambda conn: events.list_events(conn, query))
+    return [(event.resource_name, f"{event.action}_{event.status}", event.reason) for event, _ in listed]
+
+
+def test_each_status_that_no_event_of_heats_explains_has_an_event_of_the_import(
+    installation: Installation,
+) -> None:
+    """Heat deletes old events, and changes the members of groups without one."""
+    names = ["deleted", "changed", "signalled", "replacement", "new"]
+    rows = [value_row(name) for name in names[:-1]]
+    rows.append(value_row("new", columns={"action": "INIT"}))
+    stack_id = installation.heat.stack("s", template(dict.fromkeys(names, VALUE)), rows)
+    resource, event = heat_tables.resource, heat_tables.event
+    with installation.heat.engine.begin() as conn:
+        conn.execute(sa.delete(event).where(event.c.resource_name.in_(["deleted", "new"])))
+        conn.execute(sa.update(resource).where(resource.c.name == "changed").values(action="UPDATE"))
+        [like] = conn.execute(sa.select(event).where(event.c.resource_name == "signalled")).mappings()
+        for name, action in (("signalled", "SIGNAL"), ("replacement", "DELETE")):
+            further = {"id": installation.heat.number(), "uuid": str(uuid.uuid4()), "resource_action": action}
+            conn.execute(sa.insert(event), [{**like, **further, "resource_name": name}])
+    started = installation.database.clock()
+    installation.run()
+    query = events.EventQuery(StackId(stack_id))
+    listed = [event for event, _ in installation.database.read(lambda conn: events.list_events(conn, query))]
+    own = [event for event in listed if event.reason == "imported from Heat in this state"]
+    assert own == listed[-len(own) :]
+    assert [(event.resource_name, event.action, event.status, event.physical_id) for event in own] == [
+        ("deleted", "CREATE", "COMPLETE", "stack-deleted"),
+        ("changed", "UPDATE", "COMPLETE", "stack-changed"),
+    ]
+    assert {event.resource_type for event in own} == {"OS::Heat::Value"}
+    assert all(event.at >= started for event in own)
 
 
 def test_deleted_stacks_are_moved_only_if_asked_for(installation: Installation) -> None:
