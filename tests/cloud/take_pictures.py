@@ -31,7 +31,7 @@ from harness.examples import example, names
 from harness.telemetry import Telemetry
 from harness.templates import one, template
 from harness.waiting import wait_for
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 Json = typing.Any
 IMAGES = pathlib.Path(__file__).parents[2] / "doc" / "images"

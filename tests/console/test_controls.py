@@ -25,13 +25,6 @@ def wrong_controls(page: Page, edge: int = PHONE) -> list[str]:
     return wrong
 
 
-def right_of(page: Page, selector: str) -> float:
-    """The right edge of the last element."""
-    box = page.locator(selector).last.bounding_box()
-    assert box is not None
-    return box["x"] + box["width"]
-
-
 @pytest.mark.full
 def test_each_control_is_large_enough_and_within_the_edge_of_a_phone(console: Console) -> None:
     address = console.create("shop-of-the-spring", SHOP, environment=held("schema"))
@@ -46,15 +39,11 @@ def test_each_control_is_large_enough_and_within_the_edge_of_a_phone(console: Co
 
 
 @pytest.mark.full
-def test_a_small_laptop_shows_the_commands_of_the_ring_and_the_end_of_an_axis(console: Console) -> None:
-    address = console.create_complete("paced", template({"slow": one(wait_secs=2)}))
+def test_a_small_laptop_shows_the_commands_of_the_ring(console: Console) -> None:
     page = console.open("#/ring", width=SMALL_LAPTOP)
     expect(page.get_by_role("button", name=re.compile("^Drain")).first).to_be_visible()
     edge = page.locator("table").evaluate("table => table.parentElement.getBoundingClientRect().right")
     assert wrong_controls(page, edge) == []
-    page.goto(f"{console.service.url}/console/{address}/timeline")
-    expect(page.locator(".axis span").last).to_have_text("2 s")
-    assert right_of(page, ".axis span") <= right_of(page, ".timeline")
 
 
 def test_a_list_gives_a_name_the_room_that_it_needs(console: Console) -> None:
