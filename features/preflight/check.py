@@ -16,7 +16,7 @@ from ...sealing.sealer import SealError
 from ...template.errors import TemplateError
 from ...template.language import Path
 from ..preview.plan import ResourceChange
-from ..preview.updates import Previews
+from ..preview.updates import changes_of_compiled, preview_changes
 from ..preview.validation import NO_ID
 from .findings import CloudFinding, FindingKind
 from .planned import PlannedPart, parts_of_creation, parts_of_update
@@ -35,7 +35,6 @@ class CloudPreflight:
     def __init__(self, context: EngineContext, readers: CloudReaders) -> None:
         self._context = context
         self._readers = readers
-        self._previews = Previews(context)
 
     def of_creation(self, request: CreateRequest, access: CallerAccess | None) -> list[CloudFinding]:
         """Return the findings for a stack that is to be created; none for an adoption, which makes nothing.
@@ -72,7 +71,7 @@ class CloudPreflight:
         :raises TemplateError: the goal is wrong.
         :raises NotUpdatable: the stack's state allows no update.
         """
-        changes = self._previews.preview(stack, request, nested=True)
+        changes = preview_changes(self._context, stack, request, nested=True)
         return self.of_changes(changes, stack.project_id, access)
 
     def of_goal(
@@ -82,7 +81,9 @@ class CloudPreflight:
 
         def find() -> list[CloudFinding]:
             try:
-                changes = self._previews.of_compiled(compiled, stack, converge=request.converge, nested=True)
+                changes = changes_of_compiled(
+                    self._context, compiled, stack, converge=request.converge, nested=True
+                )
             except (NotUpdatable, TemplateError, SealError):
                 return []  # The update itself says so.
             return self.of_changes(changes, stack.project_id, access)

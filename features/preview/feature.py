@@ -6,5 +6,4 @@ PREVIEW = Feature(
     "preview",
     routes="features.preview.routes:ROUTES",
     rules="features.preview.rules:RULES",
-    services="previews:make_previews",
 )

@@ -16,8 +16,8 @@ from ...sealing.stored import masked
 from ...shapes import Json, JsonMap
 from ...template.language import ResourceDefinition
 from .plan import ChangeKind, ResourceChange
-from .updates import Previews
-from .validation import Validation
+from .updates import preview_changes
+from .validation import preview_creation, validate_goal
 
 NOT_SHOWN = "what becomes of the resources inside of it is not known before the update"
 
@@ -29,7 +29,7 @@ def create(request: Request) -> Reply:
     """Answer POST /stacks/preview."""
     checks_cloud = request.flag("check_cloud")
     creation = stack_requests.create_request(request)
-    stack = _creation(request, request.services.of(Validation).preview(creation))
+    stack = _creation(request, preview_creation(request.services.context, creation))
     if not checks_cloud:
         return Reply({"stack": stack})
     return Reply(
@@ -105,7 +105,8 @@ def validate(request: Request) -> Reply:
         raise bad_request(f"Invalid codes in ignore_errors: {wrong}; known: {names}")
     stack_requests.check_options(body)
     ignores_unavailable = bool(request.values("ignore_errors"))
-    view = request.services.of(Validation).validate(
+    view = validate_goal(
+        request.services.context,
         request.caller.project_id,
         stack_requests.goal(request, body),
         nested=nested,
@@ -131,7 +132,7 @@ def _preview(request: Request, *, existing: bool) -> Reply:
     update = stack_requests.update_request(request, existing=existing)
     changes: dict[str, list[Json]] = {effect.value: [] for effect in ChangeKind}
     identity = _identity(stack.project_id, stack.name, stack.id)
-    resource_changes = request.services.of(Previews).preview(stack, update, nested=inside)
+    resource_changes = preview_changes(request.services.context, stack, update, nested=inside)
     _show(request, identity, resource_changes, changes)
     if not checks_cloud:
         return Reply({"resource_changes": changes})

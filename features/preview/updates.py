@@ -29,36 +29,32 @@ from .plan import (
 )
 
 
-class Previews:
-    """Reads the plans of updates without starting them.  Thread-safe."""
+def preview_changes(
+    context: EngineContext, stack: Stack, request: UpdateRequest, *, nested: bool = False
+) -> list[ResourceChange]:
+    """Return the changes that an update would make.
 
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
+    :param nested: whether the changes in nested stacks are included.
+    :raises TemplateError: the goal is wrong, or a value that is known by now does not fit.
+    :raises NotUpdatable: the stack's state allows no update, or a property would change that never may.
+    :raises LimitExceeded: the tree of stacks is too large, or takes too much work.
+    """
+    check_updatable(stack)
+    compiled = compile_update(context, stack, request)
+    return changes_of_compiled(context, compiled, stack, converge=request.converge, nested=nested)
 
-    def preview(self, stack: Stack, request: UpdateRequest, *, nested: bool = False) -> list[ResourceChange]:
-        """Return the changes that the update would make.
 
-        :param nested: whether the changes in nested stacks are included.
-        :raises TemplateError: the goal is wrong, or a value that is known by now does not fit.
-        :raises NotUpdatable: the stack's state allows no update, or a property would change that never may.
-        :raises LimitExceeded: the tree of stacks is too large, or takes too much work.
-        """
-        check_updatable(stack)
-        compiled = compile_update(self._context, stack, request)
-        return self.of_compiled(compiled, stack, converge=request.converge, nested=nested)
+def changes_of_compiled(
+    context: EngineContext, compiled: Compiled, stack: Stack, *, converge: bool, nested: bool
+) -> list[ResourceChange]:
+    """Return the changes that an update to a compiled goal would make; see preview_changes.
 
-    def of_compiled(
-        self, compiled: Compiled, stack: Stack, *, converge: bool, nested: bool
-    ) -> list[ResourceChange]:
-        """Return the changes that an update to a compiled goal would make; see preview.
-
-        :param converge: the update compares each resource with its thing first.
-        """
-        try:
-            preview = _TreePreview(self._context)
-            return preview.of_stack(compiled, stack, converge=converge, nested=nested)
-        except Unchangeable as error:
-            raise NotUpdatable(str(error)) from error
+    :param converge: the update compares each resource with its thing first.
+    """
+    try:
+        return _TreePreview(context).of_stack(compiled, stack, converge=converge, nested=nested)
+    except Unchangeable as error:
+        raise NotUpdatable(str(error)) from error
 
 
 class _TreePreview:

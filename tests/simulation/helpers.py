@@ -11,6 +11,7 @@ from stoker.db.schema import tables
 from stoker.db.states import Status
 from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.engine.updates import cancel_action
+from stoker.features.preview.updates import preview_changes
 
 Json = typing.Any
 
@@ -94,7 +95,7 @@ def previewed(
     world: World, stack: Stack, document: Json, environment: Json = None, **fields: Json
 ) -> dict[str, tuple[str, str]]:
     request = UpdateRequest(Goal(document, environment=environment or {}), **fields)
-    changes = world.previews.preview(world.stack(stack.id), request)
+    changes = preview_changes(world.context, world.stack(stack.id), request)
     return {item.name: (item.effect.value, item.reason) for item in changes}
 
 

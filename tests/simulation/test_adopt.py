@@ -17,6 +17,7 @@ from stoker.engine.planning.requests import AdoptedResource, CreateRequest, Goal
 from stoker.engine.snapshots import take_snapshot
 from stoker.engine.stacks import create_stack, delete_stack
 from stoker.engine.updates import cancel_action, update_stack
+from stoker.features.preview.updates import preview_changes
 from stoker.template.residual import retokened
 
 Json = typing.Any
@@ -212,7 +213,7 @@ def test_what_is_still_to_be_adopted_is_not_brought_to_something_else(world: Wor
     objects = dict(world.cloud.objects)
     again = world.adopt("t", document)
     changed = plain_template(a={"value": "2"}, b={})
-    for wish in (world.previews.preview, functools.partial(update_stack, world.context)):
+    for wish in (functools.partial(use_case, world.context) for use_case in (preview_changes, update_stack)):
         with pytest.raises(
             NotUpdatable, match="Resource a is still to be adopted.*or leave the resource out"
         ):

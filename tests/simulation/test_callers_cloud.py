@@ -32,8 +32,6 @@ from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext
 from stoker.engine.guests import Guests
 from stoker.engine.signal_urls import SignalAddresses
-from stoker.features.preview.updates import Previews
-from stoker.features.preview.validation import Validation
 from stoker.keystone.caller import CallerAccess
 from stoker.keystone.client_options import ClientOptions, ServiceOptions
 from stoker.keystone.service_clients import NoSuchService, ServiceClients
@@ -193,7 +191,7 @@ class Site:
             sealer=world.sealer,
             auth=self.auth,
             clock=world.clock,
-            features={**FEATURES_OF_API, Previews: world.previews, Validation: Validation(context)},
+            features=FEATURES_OF_API,
             cloud=checks.of,
         )
         return falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))

@@ -22,8 +22,6 @@ from stoker.engine.guests import Guests
 from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.features.diagnosis.services import ConsoleServices
-from stoker.features.preview.updates import Previews
-from stoker.features.preview.validation import Validation
 from stoker.features.quotas.operations import QuotaOperations
 from stoker.features.software.views import guest_config_view
 
@@ -107,8 +105,6 @@ def api_of(
         features={
             **FEATURES_OF_API,
             ConsoleServices: console or ConsoleServices(),
-            Previews: world.previews,
-            Validation: Validation(world.context),
             QuotaOperations: QuotaOperations(world.database, Quotas()),
         },
     )

@@ -14,6 +14,7 @@ from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.engine.snapshots import take_snapshot
 from stoker.engine.updates import restore_stack
 from stoker.features.preview.plan import ChangeKind, ResourceChange
+from stoker.features.preview.updates import preview_changes
 
 Json = typing.Any
 BOX = json.dumps(hot({"s": server()}, outputs={"value": {"value": {"get_attr": ["s", "address"]}}}))
@@ -115,7 +116,7 @@ def test_a_template_that_moved_is_kept_with_all_in_it(world: World, name: str) -
     objects = dict(world.cloud.objects)
     assert len(objects) == 6
     request = UpdateRequest(Goal(**new.goal(all_forms(new.type))))
-    changes = everything(world.previews.preview(world.stack(stack.id), request, nested=True))
+    changes = everything(preview_changes(world.context, world.stack(stack.id), request, nested=True))
     assert {item.effect for item in changes} <= KEPT, {item.name: item.effect for item in changes}
     assert [item.cause for item in changes if item.cause] == []
     send(world, stack, new)
@@ -173,7 +174,7 @@ def test_a_type_that_becomes_a_template_is_another_one_as_in_heat(world: World, 
     stack = created(world, **old.goal(document))
     before = rows(world, stack)["r"].id
     request = UpdateRequest(Goal(**new.goal(document)))
-    (change,) = world.previews.preview(world.stack(stack.id), request)
+    (change,) = preview_changes(world.context, world.stack(stack.id), request)
     assert change.effect == ChangeKind.REPLACED
     world.update(stack, **new.goal(document))
     assert settled(world, stack).action == "UPDATE"

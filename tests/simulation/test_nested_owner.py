@@ -19,6 +19,7 @@ from stoker.engine.exports import abandon_stack
 from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
 from stoker.engine.stacks import act_on_stack, create_stack, delete_stack
 from stoker.engine.updates import cancel_action
+from stoker.features.preview.updates import preview_changes
 
 Json = typing.Any
 SECRET = "s3cret-of-another"
@@ -63,8 +64,8 @@ def test_a_foreign_id_in_the_row_of_a_resource_reaches_nothing(
     document = world.export(world.stack(stack.id))
     assert SECRET not in json.dumps(document)
     assert ("id" in document["resources"]["n"]) == has_child
-    (change,) = world.previews.preview(
-        world.stack(stack.id), UpdateRequest(Goal(hot({}), files=FILES)), nested=True
+    (change,) = preview_changes(
+        world.context, world.stack(stack.id), UpdateRequest(Goal(hot({}), files=FILES)), nested=True
     )
     assert [inside.stack_id for inside in change.inside] == ([own.id] if has_child else [])
     row = rows(world, stack)["n"]

@@ -26,13 +26,11 @@ from stoker.api.context import RequestContext
 from stoker.api.operations import Services
 from stoker.cli.wiring.routes import ROUTES
 from stoker.engine.caller_services import CallerServices
-from stoker.features.preflight import reader
+from stoker.features.preflight import check, reader
 from stoker.features.preflight.api import ApiPreflight
 from stoker.features.preflight.check import CloudPreflight
 from stoker.features.preflight.reader import MOST_READINGS, CloudReaders
 from stoker.features.preflight.services import ServiceReadings
-from stoker.features.preview.updates import Previews
-from stoker.features.preview.validation import Validation
 from stoker.keystone.client_options import ClientOptions
 from stoker.resources.contract import (
     CloudFacts,
@@ -99,8 +97,6 @@ class Site:
         preflight = self.preflight()
         features = {
             **FEATURES_OF_API,
-            Previews: world.previews,
-            Validation: Validation(world.context),
             Preflight: preflight,
         }
         self.services = Services(
@@ -469,7 +465,7 @@ def test_a_bug_of_a_preview_stops_no_update(site: Site, monkeypatch: pytest.Monk
     def broken(*arguments: Json, **options: Json) -> Json:
         raise KeyError("a bug")
 
-    monkeypatch.setattr(Previews, "of_compiled", broken)
+    monkeypatch.setattr(check, "changes_of_compiled", broken)
     assert site.request({"a": disk(size=2)}, "refuse", path).status_code == 202
 
 

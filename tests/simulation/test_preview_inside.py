@@ -13,6 +13,7 @@ from stoker.db.ids import StackId
 from stoker.db.rows import Stack
 from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.features.preview.plan import ResourceChange
+from stoker.features.preview.updates import preview_changes
 
 Json = typing.Any
 OUTER = "file:///outer.yaml"
@@ -38,7 +39,7 @@ def flat(changes: typing.Iterable[ResourceChange], path: str = "") -> dict[str, 
 
 def previewed(world: World, stack: Stack, template: Json, files: Json = None) -> dict[str, str]:
     request = UpdateRequest(Goal(template, files=FILES if files is None else files))
-    return flat(world.previews.preview(world.stack(stack.id), request, nested=True))
+    return flat(preview_changes(world.context, world.stack(stack.id), request, nested=True))
 
 
 def ids(world: World, stack_id: str) -> dict[str, str | None]:
@@ -48,7 +49,9 @@ def ids(world: World, stack_id: str) -> dict[str, str | None]:
 
 def test_without_being_asked_it_stays_outside(world: World) -> None:
     stack = created(world, hot({"n": child()}))
-    (change,) = world.previews.preview(stack, UpdateRequest(Goal(hot({"n": child(value="x")}), files=FILES)))
+    (change,) = preview_changes(
+        world.context, stack, UpdateRequest(Goal(hot({"n": child(value="x")}), files=FILES))
+    )
     assert (change.effect.value, change.inside) == ("updated", ())
 
 

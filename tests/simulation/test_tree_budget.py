@@ -16,7 +16,7 @@ from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.engine.snapshots import take_snapshot
 from stoker.engine.tree_budget import TreeBudget, TreeLimits
 from stoker.engine.updates import restore_stack
-from stoker.features.preview.updates import Previews
+from stoker.features.preview.updates import preview_changes
 from stoker.template.budget import BudgetLimits
 from stoker.template.compile import Limits
 from stoker.template.errors import LimitExceeded
@@ -64,16 +64,16 @@ def test_a_document_above_a_limit_is_refused_and_the_stack_stays(
 def test_a_preview_above_the_limit_of_rows_is_refused(world: World, wide: Stack, goal: Json) -> None:
     request = UpdateRequest(Goal(goal, files=FILES))
     with pytest.raises(LimitExceeded, match="max_tree_rows"):
-        Previews(limited(world, tree=MANY)).preview(wide, request, nested=True)
-    assert Previews(limited(world, tree=MANY)).preview(wide, request)
+        preview_changes(limited(world, tree=MANY), wide, request, nested=True)
+    assert preview_changes(limited(world, tree=MANY), wide, request)
 
 
 def test_the_nested_stacks_of_a_preview_share_its_work(world: World, wide: Stack) -> None:
-    previews = Previews(limited(world, limits=Limits(budget=BudgetLimits(steps=40))))
+    context = limited(world, limits=Limits(budget=BudgetLimits(steps=40)))
     few = hot({"n0": child(value="other")})
-    assert previews.preview(wide, UpdateRequest(Goal(few, files=FILES)), nested=True)
+    assert preview_changes(context, wide, UpdateRequest(Goal(few, files=FILES)), nested=True)
     with pytest.raises(LimitExceeded, match="steps"):
-        previews.preview(wide, UpdateRequest(Goal(WIDE, files=FILES)), nested=True)
+        preview_changes(context, wide, UpdateRequest(Goal(WIDE, files=FILES)), nested=True)
 
 
 def test_a_restoration_above_the_limit_is_refused(world: World, wide: Stack) -> None:

@@ -13,6 +13,7 @@ from stoker.engine.errors import NotUpdatable
 from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.engine.stacks import act_on_stack
 from stoker.engine.updates import cancel_action
+from stoker.features.preview.updates import preview_changes
 from stoker.template.errors import TemplateError
 
 Json = typing.Any
@@ -45,7 +46,7 @@ def test_each_kind_of_change_is_history(world: World) -> None:
 def test_values_and_causes_are_told_as_far_as_they_are_known(world: World) -> None:
     stack = created(world, template(a=server(value="m"), b=server(value={"get_attr": ["a", "value"]})))
     goal = Goal(template(a=server(value="n"), b=server(value={"get_attr": ["a", "value"]}, size=2)))
-    a, b = world.previews.preview(world.stack(stack.id), UpdateRequest(goal))
+    a, b = preview_changes(world.context, world.stack(stack.id), UpdateRequest(goal))
     assert {name: (change.old, change.new) for name, change in a.property_changes.items()} == {
         "value": ("m", "n")
     }
@@ -55,12 +56,12 @@ def test_values_and_causes_are_told_as_far_as_they_are_known(world: World) -> No
     failed = world.create("failed", template(a=server(fail=True)))
     assert world.settle(lambda: ended(world, failed), within=60)
     goal = Goal(template(a=server(value="n")))
-    (a,) = world.previews.preview(world.stack(failed.id), UpdateRequest(goal))
+    (a,) = preview_changes(world.context, world.stack(failed.id), UpdateRequest(goal))
     assert a.cause == "its CREATE failed"
     assert a.property_changes == {}, "it never was given any"
     slow = world.create("slow", template(a=server(value="m", endless=True, after=9)))
     world.calm()
-    (a,) = world.previews.preview(world.stack(slow.id), UpdateRequest(goal))
+    (a,) = preview_changes(world.context, world.stack(slow.id), UpdateRequest(goal))
     assert a.reason.startswith("may be replaced")
     assert a.property_changes["value"].old == "m"
 

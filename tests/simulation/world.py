@@ -56,7 +56,6 @@ from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.engine.stacks import create_stack
 from stoker.engine.updates import roll_back_stack, update_stack
-from stoker.features.preview.updates import Previews
 from stoker.keystone.delegated_auth import NO_TRUSTS, TrustProvider
 from stoker.keystone.delegations import Delegations
 from stoker.observe.recorder import SILENT, Recorder
@@ -496,7 +495,6 @@ class World:
         self.templates: dict[str, str] = {}
         self.nesting = NestedStacks(self.context, self._template)
         self.roll_back = functools.partial(roll_back_stack, self.context)
-        self.previews = Previews(self.context)
         self.group: dict[str, tuple[str, float]] = {}
         self._leaving: list[tuple[float, str, str]] = []
         self._incarnations = 0
