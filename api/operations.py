@@ -8,11 +8,12 @@ from sqlalchemy.engine import Connection
 
 from ..db.engine import Database
 from ..db.rows import ListedStack, Stack
-from ..engine.context import EngineContext
+from ..engine.context import EngineContext, Review
+from ..keystone.caller import CallerAccess
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer, Sealer
 from .authenticator import Authenticator
-from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, ReadColumns, no_cloud
+from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, Preflight, ReadColumns, no_cloud
 from .described import Description
 from .reply import Reply
 from .request import HttpRequest
@@ -67,9 +68,10 @@ class Services:
         """Return what the handlers of a feature use, by its type; the feature is why it is there."""
         return typing.cast(T, self.features[kind])
 
-    def find(self, kind: type[T]) -> T | None:
-        """Return what a feature has for the handlers of others; None: the feature is left out."""
-        return typing.cast(T | None, self.features.get(kind))
+    @property
+    def preflight(self) -> Preflight | None:
+        """The comparison of goals with the caller's cloud; None: that feature is left out."""
+        return typing.cast(Preflight | None, self.features.get(Preflight))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +112,16 @@ class Request(HttpRequest):
             return stack
 
         return self.read(find)
+
+    def review(self, reviewed_by: Callable[[Preflight, CallerAccess], Review]) -> Review | None:
+        """Return the comparison of a goal with the caller's cloud; None: nothing is compared.
+
+        :param reviewed_by: takes the comparison that fits the request.
+        """
+        preflight = self.services.preflight
+        access = self.caller.access
+        # Without Keystone there is no cloud to look at, and nothing is different.
+        return None if preflight is None or access is None else reviewed_by(preflight, access)
 
     def sealer_of(self, stack: ListedStack) -> BoundSealer:
         """Return the sealer for all that is stored of a stack."""

@@ -18,7 +18,6 @@ from ...engine.updates import update_stack
 from ...sealing.stored import masked
 from ...shapes import JsonMap
 from .. import stack_requests
-from ..collaborators import Preflight
 from ..errors import Fault
 from ..operations import Request
 from ..reply import ACCEPTED, Reply, link, stack_url
@@ -28,10 +27,7 @@ from ..views.resources import StackLookup
 
 def create(request: Request) -> Reply:
     """Answer POST /stacks."""
-    preflight = request.services.find(Preflight)  # type: ignore[type-abstract]
-    access = request.caller.access
-    # Without Keystone there is no cloud to look at, and nothing is different.
-    review = None if preflight is None or access is None else preflight.review_of_creation(access)
+    review = request.review(lambda preflight, access: preflight.review_of_creation(access))
     stack = create_stack(request.services.context, stack_requests.create_request(request), review)
     url = stack_url(request, stack)
     return Reply({"stack": {"id": stack.id, "links": [link(url)]}}, 201, {"Location": url})
@@ -54,11 +50,7 @@ _NAME_STAYS = {"Warning": '299 - "stack_name has no effect: a stack keeps its na
 def _update(request: Request, *, existing: bool) -> Reply:
     stack = request.living_stack()
     update = stack_requests.update_request(request, existing=existing)
-    preflight = request.services.find(Preflight)  # type: ignore[type-abstract]
-    access = request.caller.access
-    review = (
-        None if preflight is None or access is None else preflight.review_of_update(stack, update, access)
-    )
+    review = request.review(lambda preflight, access: preflight.review_of_update(stack, update, access))
     update_stack(request.services.context, stack, update, review)
     return ACCEPTED if stack_requests.keeps_name(request) else replace(ACCEPTED, headers=_NAME_STAYS)
 

@@ -38,7 +38,7 @@ def create(request: Request) -> Reply:
 
 
 def _preflight(request: Request) -> Preflight:
-    preflight = request.services.find(Preflight)  # type: ignore[type-abstract]
+    preflight = request.services.preflight
     if preflight is None:
         raise bad_request("check_cloud is not supported: this installation has no preflight")
     return preflight
