@@ -6,6 +6,8 @@ from oslo_config import cfg
 
 from ...api.operations import Services
 from ...engine.context import EngineContext
+from ...engine.guests import Guests
+from ...features.software.views import guest_config_view
 from ..features import FEATURES
 from .accounts import account_health
 from .cloud import make_cloud_checks, make_downloads
@@ -13,7 +15,6 @@ from .database import database_health
 from .keystone import make_auth, make_ec2
 from .parts import Parts
 from .routes import columns_of, services_of
-from .software import make_guests
 
 
 def make_services(
@@ -34,7 +35,7 @@ def make_services(
     return Services(
         database=parts.database,
         context=context,
-        guests=make_guests(context, parts.addresses, parts.sealer),
+        guests=Guests(context, parts.addresses, lambda config: guest_config_view(config, parts.sealer)),
         registry=parts.catalogue,
         sealer=parts.sealer,
         auth=make_auth(conf),

@@ -6,7 +6,6 @@ QUOTAS = Feature(
     "quotas",
     routes="features.quotas.handlers:ROUTES",
     rules="features.quotas.rules:RULES",
-    services="software:make_quotas",
     commands={
         "quota delete": "quotas:QuotaDelete",
         "quota list": "quotas:QuotaList",

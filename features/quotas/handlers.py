@@ -7,7 +7,7 @@ from ...api.errors import bad_request
 from ...api.operations import Operation, Request, Routes
 from ...api.paths import ADMIN, TENANT
 from ...api.reply import Reply
-from ...engine.quotas import LARGEST, UNLIMITED, QuotaName
+from ...engine.quotas import LARGEST, UNLIMITED, QuotaName, Quotas
 from ...shapes import Json
 from . import views
 from .operations import QuotaOperations
@@ -41,21 +41,26 @@ def quotas(request: Request) -> Reply:
 
 def list_quotas(request: Request) -> Reply:
     """Answer GET /admin/project_quotas: the projects whose quotas an admin has set, a page of them."""
-    service = request.services.of(QuotaOperations)
-    page = service.list_changed(request.one("marker") or "", request.limit())
-    return Reply(views.quotas_by_project(service.defaults, page))
+    operations = _operations(request)
+    page = operations.list_changed(request.one("marker") or "", request.limit())
+    return Reply(views.quotas_by_project(operations.defaults, page))
 
 
 def set_quotas(request: Request) -> Reply:
     """Answer PUT /admin/quotas/PROJECT: those that are not named stay."""
-    request.services.of(QuotaOperations).change(_project(request), request.valid(QUOTAS)["quotas"])
+    _operations(request).change(_project(request), request.valid(QUOTAS)["quotas"])
     return quotas(request)
 
 
 def reset_quotas(request: Request) -> Reply:
     """Answer DELETE /admin/quotas/PROJECT: it has the defaults again."""
-    request.services.of(QuotaOperations).reset(_project(request))
+    _operations(request).reset(_project(request))
     return Reply(None, 204)
+
+
+def _operations(request: Request) -> QuotaOperations:
+    context = request.services.context
+    return QuotaOperations(context.database, context.settings.quotas or Quotas())
 
 
 def _project(request: Request) -> str:
@@ -66,7 +71,7 @@ def _project(request: Request) -> str:
 
 
 def _quotas(request: Request, project_id: str) -> Reply:
-    usage = request.services.of(QuotaOperations).usage(project_id)
+    usage = _operations(request).usage(project_id)
     return Reply({"project": project_id, "quotas": {item.name: views.quota(item) for item in usage}})
 
 

@@ -19,10 +19,8 @@ from stoker.api.operations import Routes, Services
 from stoker.cli.features import FEATURES
 from stoker.cli.wiring.routes import ROUTES, columns_of
 from stoker.engine.guests import Guests
-from stoker.engine.quotas import Quotas
 from stoker.engine.signal_urls import SignalAddresses
 from stoker.features.diagnosis.services import ConsoleServices
-from stoker.features.quotas.operations import QuotaOperations
 from stoker.features.software.views import guest_config_view
 
 ADDRESSES = SignalAddresses("http://sim", b"key")
@@ -105,7 +103,6 @@ def api_of(
         features={
             **FEATURES_OF_API,
             ConsoleServices: console or ConsoleServices(),
-            QuotaOperations: QuotaOperations(world.database, Quotas()),
         },
     )
     return falcon.testing.TestClient(make_app(services, routes, ADDRESSES))
