@@ -1,12 +1,14 @@
 """Tries faults in what runs when a module is loaded: each in a fork that has nothing of Stoker loaded yet."""
 
-import json
 import os
 import sys
+import typing
 
 import pytest
 from mutate import planting
-from mutate.trying import FAILS, SURVIVES, Job, attempt
+from mutate.forks import FAILS, SURVIVES, Tell
+from mutate.operators import Mutant
+from mutate.verdicts import Job, Verdicts
 
 LIBRARIES = (
     "sqlalchemy",
@@ -25,15 +27,27 @@ def main() -> None:
         __import__(name)
     assert not any(name == "stoker" or name.startswith("stoker.") for name in sys.modules)
     answers = os.fdopen(int(sys.argv[1]), "w", buffering=1)
+    verdicts = Verdicts(_run)
     for line in sys.stdin:
-        job = Job.parse(line)
-        outcome, seconds = attempt(job, lambda: _try(job))  # noqa: B023 - used at once
-        answers.write(json.dumps({"outcome": outcome, "seconds": seconds}) + "\n")
+        answers.write(verdicts.of(Job.parse(line)).line())
 
 
-def _try(job: Job) -> int:
-    planting.load(job.mutant)
-    code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *job.tests])
+class _Telling:
+    """A plugin that names the test that is run."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> typing.Any:
+        self._tell(item.nodeid)
+
+
+def _run(mutant: Mutant | None, tests: list[str], tell: Tell) -> int:
+    if mutant is not None:
+        planting.load(mutant)
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    code = pytest.main([*options, *tests], plugins=[_Telling(tell)])
     return SURVIVES if code == pytest.ExitCode.OK else FAILS
 
 

@@ -18,11 +18,18 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
     ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr,
 }  # fmt: skip
-NAMES = {"any": "all", "all": "any", "min": "max", "max": "min"}
+NAMES = {
+    **{"any": "all", "all": "any", "min": "max", "max": "min"},
+    **{"READER": "MEMBER", "MEMBER": "READER", "READER_OR_STACK_USER": "READER", "OPERATOR": "ADMIN"},
+    "NOBODY": "READER",
+}
+"""Names that may be taken for each other: functions, and roles of the policy."""
 CLAUSES = {"where", "filter", "having", "and_", "or_"}
 """Functions and methods of SQLAlchemy whose arguments are conditions."""
 LINKS = {"with_for_update", "limit", "order_by", "distinct"}
 """Methods of a statement that may be left out."""
+OF_STATEMENTS = {"clause", "lock", "membership", "term", "column"}
+"""Kinds of faults in SQL."""
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 TEXTS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 """Methods of a logger: what it writes is words."""
@@ -127,10 +134,18 @@ def _replacements(node: ast.AST) -> Iterator[tuple[str, ast.expr | ast.stmt, str
             yield "negation", node, _text(node.operand)
         case ast.BinOp(op=operator) if type(operator) in ARITHMETIC and not _is_text(node):
             yield "arithmetic", node, _text(ast.BinOp(node.left, ARITHMETIC[type(operator)](), node.right))
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            yield "term", node, _text(left)
+            yield "term", node, _text(right)
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            yield "term", node, _text(operand)
         case ast.Constant(value=bool() as value):
             yield "constant", node, str(not value)
         case ast.Constant(value=int() | float() as value):
             yield "number", node, repr(value + 1)
+        case ast.Constant(value=str() as value) if value.startswith("role:") and " and " in value:
+            for role in value.split(" and "):
+                yield "rule", node, repr(role)
         case ast.Name(id=name) if name in NAMES:
             yield "function", node, NAMES[name]
         case ast.Call():
@@ -158,8 +173,18 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, ast.expr | ast.stmt, str]]:
         for index in range(len(node.keywords)):
             rest = node.keywords[:index] + node.keywords[index + 1 :]
             yield "lock", node, _text(ast.Call(node.func, node.args, rest))
-    if name in {"in_", "OneOf"} or (name == "not_in"):
+    if name in {"in_", "not_in", "OneOf"}:
         yield "membership", node, "__import__('sqlalchemy').true()"
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr="is_" | "is_not" as name), args=[argument]):
+            other = ast.Attribute(value, "is_not" if name == "is_" else "is_")
+            yield "term", node, _text(ast.Call(other, [argument], []))
+        case ast.Call(func=ast.Attribute(attr="not_"), args=[argument]):
+            yield "term", node, _text(argument)
+        case ast.Call(func=ast.Attribute(attr="values" | "statement"), keywords=[_, _, *_] as columns):
+            for index in range(len(columns)):
+                rest = columns[:index] + columns[index + 1 :]
+                yield "column", node, _text(ast.Call(node.func, node.args, rest))
 
 
 def _of_statement(node: ast.stmt) -> Iterator[tuple[str, ast.expr | ast.stmt, str]]:
@@ -174,6 +199,8 @@ def _of_statement(node: ast.stmt) -> Iterator[tuple[str, ast.expr | ast.stmt, st
             yield "jump", node, "break"
         case ast.Break():
             yield "jump", node, "continue"
+        case ast.AugAssign(op=ast.BitOr()):
+            yield "statement", node, "pass"
         case ast.AugAssign(op=operator) if type(operator) in ARITHMETIC:
             changed = copy.copy(node)
             changed.op = ARITHMETIC[type(operator)]()

@@ -1,17 +1,20 @@
-"""Plants a fault in a module that is loaded already: only the code of the function changes.
+"""Plants a fault in a module that is loaded already: the code of a function changes, or a constant's value.
 
 So a process that has collected the tests once tries thousands of faults, each in a fork of its own.
 """
 
+import ast
 import functools
 import gc
 import importlib
 import pathlib
+import re
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from mutate.constants import dependents, loaded_names
 from mutate.operators import Mutant
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -26,8 +29,51 @@ def plant(mutant: Mutant) -> None:
 
     :raises NotPlanted: nothing is changed; `load` can plant it in a new process.
     """
+    module = sys.modules.get(_module_name(mutant.path))
+    if module is None:
+        raise NotPlanted(str(mutant))
+    if not mutant.is_loaded:
+        _replace_code(mutant, module)
+    _assign(mutant, module)
+    for cache in CACHES or caches():
+        cache.cache_clear()
+
+
+def _assign(mutant: Mutant, module: types.ModuleType) -> None:
+    """Assign a constant, and those that follow from it, once more, here and where they were imported."""
+    text = mutant.apply((ROOT / mutant.path).read_bytes()).decode()
+    depending = dependents(text, mutant.line)
+    if depending is None and not mutant.is_loaded:
+        return  # A method.
+    is_class = mutant.is_loaded and mutant.scope
+    if depending is None or is_class or _read_elsewhere(depending.public, module):
+        raise NotPlanted(str(mutant))
+    before = {name: vars(module).get(name) for name in depending.names}
+    tree = ast.Module(list(depending.statements), type_ignores=[])
+    exec(compile(tree, str(ROOT / mutant.path), "exec"), vars(module))
+    for other in list(sys.modules.values()):
+        for name, value in before.items():
+            if other is not module and getattr(other, "__dict__", {}).get(name) is value is not None:
+                setattr(other, name, vars(module)[name])
+
+
+def _read_elsewhere(names: Collection[str], module: types.ModuleType) -> bool:
+    """Return whether another module reads one of the names when it is loaded, beyond its import."""
+    if not names:
+        return False
+    word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b".encode())
+    for name, other in list(sys.modules.items()):
+        if not name.startswith("stoker.") or other is module or not getattr(other, "__file__", None):
+            continue
+        text = pathlib.Path(other.__file__ or "").read_bytes()
+        if word.search(text) and any(each in loaded_names(text.decode()) for each in names):
+            return True
+    return False
+
+
+def _replace_code(mutant: Mutant, module: types.ModuleType) -> None:
     scope = mutant.scope.split(".<locals>")[0]
-    function = None if mutant.is_loaded else _function(sys.modules.get(_module_name(mutant.path)), scope)
+    function = _function(module, scope)
     if function is None:
         raise NotPlanted(str(mutant))
     name = str(ROOT / mutant.path)
@@ -39,8 +85,6 @@ def plant(mutant: Mutant) -> None:
     if code.co_freevars != function.__code__.co_freevars:
         raise NotPlanted(str(mutant))
     function.__code__ = code
-    for cache in CACHES or caches():
-        cache.cache_clear()
 
 
 CACHES: list[typing.Any] = []

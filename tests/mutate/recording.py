@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import typing
 from collections.abc import Iterator
 
 import coverage
@@ -68,24 +67,3 @@ def pytest_configure(config: pytest.Config) -> None:
     """Record in the processes that run tests: with xdist not in the one that distributes them."""
     if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
         config.pluginmanager.register(Recording(config.option.mutate_folder))
-
-
-class Coverage(typing.NamedTuple):
-    """The notes of a run with this plugin."""
-
-    seconds: dict[str, float]  #: test -> how long it takes
-    lines: dict[str, dict[int, set[str]]]  #: module -> line -> tests
-
-    @classmethod
-    def read(cls, folder: pathlib.Path) -> "Coverage":
-        """Read all processes' files."""
-        seconds: dict[str, float] = {}
-        lines: dict[str, dict[int, set[str]]] = {}
-        for file in folder.glob("*.json"):
-            document = json.loads(file.read_text())
-            seconds |= document["seconds"]
-            for path, tests in document["lines"].items():
-                of_path = lines.setdefault(path, {})
-                for line, names in tests.items():
-                    of_path.setdefault(int(line), set()).update(names)
-        return cls(seconds, lines)

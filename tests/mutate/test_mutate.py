@@ -1,16 +1,20 @@
 """The faults that `make mutate` plants, and how they reach code that is loaded already."""
 
-import dataclasses
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import time
+import typing
 
 import pytest
 from mutate import kernel, planting
+from mutate.constants import dependents
+from mutate.forks import CANNOT, FAILS, SURVIVES, End, attempt
 from mutate.operators import Mutant, mutants
-from mutate.trying import Job, Outcome, attempt
+from mutate.verdicts import Job, Outcome, Run, Verdicts
+from stoker.db.work import transitions
 from stoker.ring import timing
 
 FAULTS = [
@@ -30,6 +34,12 @@ FAULTS = [
     ("sa.and_(a, b)", {"(sa.and_(b))", "(sa.and_(a))"}),
     ("q.with_for_update(skip_locked=a)", {"(q)", "(q.with_for_update())"}),
     ("c.in_(a)", {"__import__('sqlalchemy').true()"}),
+    ("c.is_(a)", {"(c.is_not(a))"}),
+    ("sa.not_(a)", {"(a)"}),
+    ("~a", {"(a)"}),
+    ("a | b", {"(a)", "(b)"}),
+    ("q.values(a=b, c=d)", {"(q.values(c=d))", "(q.values(a=b))"}),
+    ("'role:a and b:c'", {"'role:a'", "'b:c'"}),
     ("LOG.info(1)", set()),
     ("f'{a + 1}'", set()),
 ]  # fmt: skip
@@ -81,10 +91,10 @@ def test_a_fault_is_known_by_its_text_wherever_it_lies() -> None:
     assert [fault.key for fault in mutants("x.py", "\n\n" + text)] == keys
 
 
-def timing_fault(scope: str, operator: str) -> Mutant:
+def timing_fault(scope: str, operator: str, count: int = 0) -> Mutant:
     path = "ring/timing.py"
     faults = mutants(path, (planting.ROOT / path).read_text())
-    return next(fault for fault in faults if (fault.scope, fault.operator) == (scope, operator))
+    return [fault for fault in faults if (fault.scope, fault.operator) == (scope, operator)][count]
 
 
 def test_a_fault_changes_code_that_is_loaded(request: pytest.FixtureRequest) -> None:
@@ -97,7 +107,7 @@ def test_a_fault_changes_code_that_is_loaded(request: pytest.FixtureRequest) -> 
 
 
 def test_what_runs_at_loading_needs_a_process_that_has_not_loaded_it() -> None:
-    loaded = timing_fault("", "number")
+    loaded = timing_fault("MembershipTiming", "number", 2)
     with pytest.raises(planting.NotPlanted):
         planting.plant(loaded)
     script = f"""
@@ -105,19 +115,118 @@ from mutate import planting
 from mutate.operators import Mutant
 planting.load({loaded!r})
 from stoker.ring import timing
-print(timing.LONGEST_HEARTBEAT)
+print(timing.MembershipTiming().poll)
 """
     env = {**os.environ, "PYTHONPATH": str(planting.ROOT / "tests")}
     command = [sys.executable, "-c", script]
     printed = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
-    assert (timing.LONGEST_HEARTBEAT, printed) == (10.0, "11.0\n")
+    assert (timing.MembershipTiming().poll, printed) == (1.5, "2.5\n")
 
 
-def test_a_fork_ends_with_all_that_it_has_started() -> None:
-    job = Job(timing_fault("", "number"), [], seconds=0.2)
-    assert attempt(job, lambda: time.sleep(60) or 0)[0] == Outcome.ENDLESS
-    assert attempt(dataclasses.replace(job, seconds=60.0), lambda: 0)[0] == Outcome.LIVES
-    assert attempt(dataclasses.replace(job, seconds=60.0), lambda: 1 // 0)[0] == Outcome.NOTICED
+def test_a_constant_is_assigned_again_with_what_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "db/work/transitions.py"
+    faults = mutants(path, (planting.ROOT / path).read_text())
+    [fault, *_] = [each for each in faults if each.operator == "column" and each.before.startswith("HOLD.")]
+    for name in ("_HOLD", "HOLD"):
+        monkeypatch.setattr(transitions, name, getattr(transitions, name))
+    before = transitions.HOLD, str(transitions._HOLD)
+    planting.plant(fault)
+    assert transitions.HOLD is before[0]
+    assert "pending=" in before[1]
+    assert "pending=" not in str(transitions._HOLD)
+
+
+CONSTANTS = textwrap.dedent(
+    """
+    A = 1
+    B = A + 1
+
+    def f():
+        return B
+
+    C = f()
+    D = 3
+
+    class K:
+        limit: int = D
+    """
+)
+
+
+def test_what_follows_from_a_constant() -> None:
+    depending = dependents(CONSTANTS, 2)
+    assert depending is not None
+    assert (depending.names, depending.lines) == ({"A", "B", "C"}, {5, 6})
+    assert dependents(CONSTANTS, 9) is None  # A class has it already.
+    of_function = dependents(CONSTANTS, 6)
+    assert of_function is not None
+    assert (of_function.names, of_function.lines) == ({"C"}, {5, 6})
+
+
+@pytest.mark.parametrize(
+    ("run", "end"),
+    [
+        (lambda tell: SURVIVES, End.SURVIVED),
+        (lambda tell: 1 // 0, End.FAILED),
+        (lambda tell: os.kill(os.getpid(), signal.SIGKILL), End.FAILED),
+        (lambda tell: CANNOT, End.CANNOT),
+        (lambda tell: tell("a") or time.sleep(60) or 0, End.LATE),
+    ],
+)
+def test_the_ends_of_a_fork(run: typing.Any, end: End) -> None:
+    trial = attempt(run, seconds=0.5 if end == End.LATE else 60.0, processor=60.0)
+    assert (trial.end, trial.test) == (end, "a" if end == End.LATE else "")
+
+
+def test_a_loop_ends_by_the_time_of_the_processor() -> None:
+    assert attempt(lambda tell: all(iter(int, 1)) or loop(), seconds=600.0, processor=0.5).end == End.COMPUTES
+
+
+def loop() -> typing.NoReturn:
+    while True:
+        pass
+
+
+FAULT = Mutant("x.py", "", 1, "number", "1", "2", 0, 1, is_loaded=False)
+
+
+def fails_at(name: str, *, only_with_a_fault: bool = True) -> Run:
+    """Return a run of which this test fails, and only that."""
+
+    def run(mutant: Mutant | None, tests: list[str], tell: typing.Callable[[str], None]) -> int:
+        for test in tests:
+            tell(test)
+            if test == name and (mutant is not None or not only_with_a_fault):
+                return FAILS
+        return SURVIVES
+
+    return run
+
+
+def sleeps(*, with_a_fault: bool, without: bool) -> Run:
+    def run(mutant: Mutant | None, tests: list[str], tell: typing.Callable[[str], None]) -> int:
+        tell(tests[0])
+        if without if mutant is None else with_a_fault:
+            time.sleep(60.0)
+        return SURVIVES
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome", "test"),
+    [
+        (fails_at("b"), Outcome.NOTICED, "b"),
+        (fails_at("none of them"), Outcome.LIVES, ""),
+        (fails_at("b", only_with_a_fault=False), Outcome.LIVES, ""),
+        (sleeps(with_a_fault=True, without=False), Outcome.ENDLESS, "a"),
+        (sleeps(with_a_fault=True, without=True), Outcome.UNDECIDED, ""),
+    ],
+    ids=["a test fails", "none fails", "it fails without the fault, too", "it waits", "the machine is busy"],
+)
+def test_a_fault_is_noticed_where_the_tests_succeed_without_it(run: Run, outcome: Outcome, test: str) -> None:
+    verdict = Verdicts(run).of(Job(FAULT, ["a", "b", "c"], seconds=0.2))
+    assert (verdict.outcome, verdict.test) == (outcome, test)
 
 
 def test_each_module_of_the_kernel_belongs_to_a_row() -> None:

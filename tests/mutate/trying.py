@@ -4,93 +4,19 @@ The faults come as lines on standard input, ``{"mutant": {...}, "tests": [...], 
 go to the descriptor of ``--mutate-answers``.
 """
 
-import contextlib
-import dataclasses
-import enum
-import json
+import gc
 import os
-import select
-import signal
 import sys
-import time
 import typing
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
 from mutate import planting
+from mutate.forks import CANNOT, FAILS, SURVIVES, Tell
 from mutate.operators import Mutant
-
-
-class Outcome(enum.StrEnum):
-    """The end of a fault."""
-
-    NOTICED = "noticed"  #: a test failed
-    ENDLESS = "endless"  #: a test took ten times as long as without it
-    LIVES = "lives"  #: no test failed
-    UNTESTED = "untested"  #: no test runs the line
-    NOT_PLANTED = "not planted"  #: what runs when the module is loaded needs a new process
-
-
-SURVIVES, FAILS, CANNOT = 0, 1, 2
-"""Exit codes of a fork."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """A fault, and the tests that shall notice it."""
-
-    mutant: Mutant
-    tests: list[str]  #: the cheapest first
-    seconds: float  #: how long they may take
-
-    @classmethod
-    def parse(cls, line: str) -> "Job":
-        """Return what `line` has stored."""
-        document = json.loads(line)
-        return cls(Mutant(**document["mutant"]), document["tests"], document["seconds"])
-
-    def line(self) -> str:
-        """Return the job as a line of JSON."""
-        return json.dumps(dataclasses.asdict(self)) + "\n"
-
-
-def attempt(job: Job, run: typing.Callable[[], int]) -> tuple[Outcome, float]:
-    """Run something in a fork that ends within the job's time, with all processes that it starts."""
-    began = time.monotonic()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setsid()
-            quiet = os.open(os.devnull, os.O_RDWR)
-            for descriptor in (0, 1, 2):
-                os.dup2(quiet, descriptor)
-            code = run()
-        except BaseException:  # noqa: BLE001 - top of a process
-            code = FAILS
-        finally:
-            os._exit(code)
-    watch = os.pidfd_open(child)
-    try:
-        ended = _ends_within(watch, job.seconds)
-        if not ended:
-            os.killpg(child, signal.SIGKILL)
-    finally:
-        os.close(watch)
-    _, status = os.waitpid(child, 0)
-    _end_group(child)
-    outcome = Outcome.NOTICED
-    if not ended:
-        outcome = Outcome.ENDLESS
-    elif os.WIFEXITED(status):
-        outcome = {SURVIVES: Outcome.LIVES, CANNOT: Outcome.NOT_PLANTED}.get(
-            os.WEXITSTATUS(status), Outcome.NOTICED
-        )
-    return outcome, time.monotonic() - began
-
-
-def _end_group(leader: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(leader, signal.SIGKILL)
+from mutate.verdicts import Job, Verdicts
+from stoker.db.engine import Database
 
 
 def same_examples() -> None:
@@ -108,32 +34,61 @@ class Trying:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Answer each line of standard input."""
         items = {item.nodeid: item for item in session.items}
+        warm_up(session)
         planting.CACHES[:] = planting.caches()
+
+        def run(mutant: Mutant | None, tests: list[str], tell: Tell) -> int:
+            return _run(session, mutant, [items[name] for name in tests], tell)
+
+        verdicts = Verdicts(run)
         answers = os.fdopen(session.config.option.mutate_answers, "w", buffering=1)
         for line in sys.stdin:
             job = Job.parse(line)
-            chosen = [items[name] for name in job.tests if name in items]
-            outcome, seconds = attempt(job, lambda: _try(session, job, chosen))  # noqa: B023 - used at once
-            answers.write(json.dumps({"outcome": outcome, "seconds": seconds}) + "\n")
+            answers.write(verdicts.of(job.only(items)).line())
         return True
 
 
-def _try(session: pytest.Session, job: Job, items: list[pytest.Item]) -> int:
-    try:
-        planting.plant(job.mutant)
-    except planting.NotPlanted:
-        return CANNOT
+def _run(session: pytest.Session, mutant: Mutant | None, items: list[pytest.Item], tell: Tell) -> int:
+    if mutant is not None:
+        try:
+            planting.plant(mutant)
+        except planting.NotPlanted:
+            return CANNOT
     for item, following in zip(items, [*items[1:], None], strict=True):
+        tell(item.nodeid)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if session.testsfailed:
             return FAILS
     return SURVIVES
 
 
-def _ends_within(watch: int, seconds: float) -> bool:
-    """Wait for the end of a process; return whether it came in time."""
-    readable, _, _ = select.select([watch], [], [], seconds)
-    return bool(readable)
+def warm_up(session: pytest.Session) -> None:
+    """Run a few tests before any fork, so that forks find servers, schemas and modules ready.
+
+    What the tests of a session share lives on, without a connection that two forks would share.
+    """
+    items = list(_cheap(session.items))
+    others = [item for item in session.items if not item.nodeid.startswith("tests/services/")]
+    if not items or not others:
+        return
+    for item, following in zip(items, [*items[1:], others[0]], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+    session.testsfailed = 0
+    for database in [each for each in gc.get_objects() if isinstance(each, Database)]:
+        database.close()
+
+
+def _cheap(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield a test of the simulation, and one on each of the servers."""
+    yield from [item for item in items if item.nodeid.startswith("tests/simulation/test_work.py")][:1]
+    of_states = [item for item in items if item.nodeid.startswith("tests/services/db/test_states.py")]
+    for server in ("sqlite", "postgresql", "mariadb"):
+        yield from [item for item in of_states if server in _parameters(item).values()][:1]
+
+
+def _parameters(item: pytest.Item) -> dict[str, typing.Any]:
+    callspec = getattr(item, "callspec", None)
+    return {} if callspec is None else callspec.params
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

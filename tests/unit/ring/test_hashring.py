@@ -4,6 +4,7 @@ import hashlib
 import math
 
 import pytest
+from stoker.ring import hashring
 from stoker.ring.changes import plan
 from stoker.ring.hashring import (
     ACTIVE,
@@ -38,6 +39,18 @@ def test_the_map_is_the_same_in_every_release() -> None:
     assert view.version == "f7acd0959eaa"
     hosts = ",".join(assign(view).hosts)
     assert hashlib.sha256(hosts.encode()).hexdigest()[:16] == "e927ae79e4943878"
+
+
+def test_what_nobody_has_bid_for_goes_to_who_has_room_in_every_release(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So many rounds of bids leave hardly ever a shard without an owner."""
+    monkeypatch.setattr(hashring, "ROUNDS", 0)
+    view = View.of([Member("alpha", "1"), Member("beta", "2", weight=2.5)], 64)
+    assignment = assign(view)
+    assert [len(assignment.shards_of(host)) for host in ("alpha", "beta")] == [20, 44]
+    hosts = ",".join(assignment.hosts)
+    assert hashlib.sha256(hosts.encode()).hexdigest()[:16] == "6006a8aecd23b5dd"
 
 
 def test_of_two_incarnations_of_a_host_the_later_one_is_in_the_view() -> None:
