@@ -28,7 +28,7 @@ from ..contract import (
     SupportStatus,
 )
 from ..nested.base import child_of
-from ..nested.groups import Batch, GroupResource, Rollout, batches
+from ..nested.groups import Batch, GroupResource, Rollout, batch_schema, batches
 from ..nested.members import (
     REFS_MAP,
     Definition,
@@ -50,15 +50,7 @@ _ROLLING = {
         default=0,
         constraints=(Range(minimum=0),),
     ),
-    "max_batch_size": Property(
-        "integer",
-        "Maximum number of members that are changed at once.",
-        default=1,
-        constraints=(Range(minimum=1),),
-    ),
-    "pause_time": Property(
-        "number", "Pause between two batches, in seconds.", default=0, constraints=(Range(minimum=0),)
-    ),
+    **batch_schema("members"),
 }
 
 

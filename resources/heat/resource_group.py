@@ -17,7 +17,7 @@ from ..contract import (
     ResourceView,
     SupportStatus,
 )
-from ..nested.groups import Batch, GroupResource, Rollout, batches
+from ..nested.groups import Batch, GroupResource, Rollout, batch_schema, batches
 from ..nested.members import (
     Definition,
     RequestedAttribute,
@@ -29,17 +29,7 @@ from ..nested.members import (
 )
 
 MAPS = "attributes"
-_BATCH = {
-    "max_batch_size": Property(
-        "integer",
-        "Maximum number of members that are changed at once.",
-        default=1,
-        constraints=(Range(minimum=1),),
-    ),
-    "pause_time": Property(
-        "number", "Pause between two batches, in seconds.", default=0, constraints=(Range(minimum=0),)
-    ),
-}
+_BATCH = batch_schema("members")
 _DEFINITION = {
     "type": Property("string", "Resource type of the members.", required=True),
     "properties": Property("map", "Properties of every member."),

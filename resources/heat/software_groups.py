@@ -5,7 +5,6 @@ import typing
 from collections.abc import Mapping, Sequence
 
 from ...shapes import Json, JsonMap
-from ...template.constraints import Range
 from ...template.language import ResourceDefinition
 from ...template.residual import is_node
 from ..contract import (
@@ -18,7 +17,7 @@ from ..contract import (
     ResourceView,
     SupportStatus,
 )
-from ..nested.groups import Batch, GroupResource, Rollout
+from ..nested.groups import Batch, GroupResource, Rollout, batch_schema
 from ..nested.members import REFS_MAP, Definition, RequestedAttribute, check_members, group_goal, output_name
 from .software_deployments import (
     COMMON,
@@ -34,17 +33,7 @@ PLURALS: Mapping[str, str] = {
     "deploy_status_codes": STATUS_CODE,
 }
 """Attributes of a group, each with the attribute of its members."""
-_BATCH: Mapping[str, Property] = {
-    "max_batch_size": Property(
-        "integer",
-        "Maximum number of deployments that are changed at once.",
-        default=1,
-        constraints=(Range(minimum=1),),
-    ),
-    "pause_time": Property(
-        "number", "Pause between two batches, in seconds.", default=0, constraints=(Range(minimum=0),)
-    ),
-}
+_BATCH = batch_schema("deployments")
 _POLICY = SupportStatus(version="7.0.0")
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...shapes import Json, JsonMap
+from ...template.constraints import Range
 from ..contract import (
     ChildGoal,
     ChildState,
@@ -21,6 +22,7 @@ from ..contract import (
     GoalContext,
     GroupMember,
     Poll,
+    Property,
     ReplaceNeeded,
     ResourceView,
     Step,
@@ -40,6 +42,24 @@ class Batch:
 
     size: int
     updates: int
+
+
+def batch_schema(members: str) -> dict[str, Property]:
+    """Return the properties of the policy of a rolling update.
+
+    :param members: the service's word for the members of the group.
+    """
+    return {
+        "max_batch_size": Property(
+            "integer",
+            f"Maximum number of {members} that are changed at once.",
+            default=1,
+            constraints=(Range(minimum=1),),
+        ),
+        "pause_time": Property(
+            "number", "Pause between two batches, in seconds.", default=0, constraints=(Range(minimum=0),)
+        ),
+    }
 
 
 def batches(
