@@ -1,5 +1,8 @@
 """The handlers and the routes of software configs and deployments."""
 
+import typing
+from collections.abc import Callable
+
 from sqlalchemy.engine import Connection
 
 from ...api.described import USUAL, Description
@@ -15,6 +18,8 @@ from . import operations
 from .operations import DeploymentValues, NewConfig
 from .schemas import NEW_CONFIG, NEW_DEPLOYMENT, UPDATED_DEPLOYMENT
 from .views import config_summary, config_view, deployment_summary, deployment_view
+
+T = typing.TypeVar("T")
 
 
 def index_configs(request: Request) -> Reply:
@@ -123,29 +128,26 @@ def _view(request: Request, deployment: StoredDeployment) -> Reply:
 
 
 def _config(request: Request) -> StoredConfig:
-    """Return the config that the path names.
-
-    :raises Fault: 404: the caller's project has no such config.
-    """
-    key = request.path["config_id"]
-    project_id = request.caller.visible_project
-    try:
-        return request.read(lambda conn: software.get_config(conn, key, project_id))
-    except NotFound as error:
-        raise Fault(404, "NotFound", f"Software config with id {key} not found") from error
+    return _of_path(request, "config_id", software.get_config, "Software config")
 
 
 def _deployment(request: Request) -> StoredDeployment:
-    """Return the deployment that the path names.
+    return _of_path(request, "deployment_id", software.get_deployment, "Deployment")
 
-    :raises Fault: 404: the caller's project has no such deployment.
+
+def _of_path(
+    request: Request, parameter: str, get: Callable[[Connection, str, str | None], T], noun: str
+) -> T:
+    """Return the config or deployment that the path names.
+
+    :raises Fault: 404: the caller's project has no such one.
     """
-    key = request.path["deployment_id"]
+    key = request.path[parameter]
     project_id = request.caller.visible_project
     try:
-        return request.read(lambda conn: software.get_deployment(conn, key, project_id))
+        return request.read(lambda conn: get(conn, key, project_id))
     except NotFound as error:
-        raise Fault(404, "NotFound", f"Deployment with id {key} not found") from error
+        raise Fault(404, "NotFound", f"{noun} with id {key} not found") from error
 
 
 def _operation(handler: Handler, rule: str, description: Description = USUAL) -> Operation:
