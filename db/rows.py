@@ -413,6 +413,26 @@ class Traversal:
             return cls(**{**row, **typed, "failure_cause": cause})
 
 
+class ShownResource(typing.Protocol):
+    """The columns of a resource that its events show."""
+
+    @property
+    def stack_id(self) -> StackId:
+        """Id of its stack."""
+
+    @property
+    def name(self) -> str:
+        """Name in the template."""
+
+    @property
+    def type(self) -> str:
+        """Type as the template declares it."""
+
+    @property
+    def physical_id(self) -> str | None:
+        """Id of the remote object; None: there is none."""
+
+
 @dataclass(frozen=True)
 class Event:
     """An event of a stack or a resource.
@@ -441,6 +461,35 @@ class Event:
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     id: int | None = None
     has_sinks: bool = False
+
+    @classmethod
+    def at_resource(
+        cls,
+        row: ShownResource,
+        state: tuple[str, str],
+        reason: str,
+        at: float,
+        *,
+        conductor: str | None = None,
+        has_sinks: bool = False,
+    ) -> "Event":
+        """Return an event of a resource, but one of a task.
+
+        :param state: the action and the status that it shows.
+        """
+        action, status = state
+        return cls(
+            stack_id=row.stack_id,
+            resource_name=row.name,
+            resource_type=row.type,
+            physical_id=row.physical_id,
+            action=action,
+            status=status,
+            reason=reason,
+            at=at,
+            conductor=conductor,
+            has_sinks=has_sinks,
+        )
 
 
 @dataclass(frozen=True)

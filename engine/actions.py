@@ -43,19 +43,11 @@ def start_action(
 def _marks(stack: Stack, rows: Sequence[Resource], plan: Plan, now: float) -> list[Event]:
     """Return the events of resources whose state the plan itself changes."""
     return [
-        Event(
-            stack_id=stack.id,
-            resource_name=row.name,
-            resource_type=row.type,
-            physical_id=row.physical_id,
-            action=plan.changes[row.id]["action"],
-            status=plan.changes[row.id]["status"],
-            reason=plan.changes[row.id]["reason"],
-            at=now,
-            has_sinks=stack.has_sinks,
+        Event.at_resource(
+            row, (mark["action"], mark["status"]), mark["reason"], now, has_sinks=stack.has_sinks
         )
         for row in rows
-        if row.id in plan.changes
+        if (mark := plan.changes.get(row.id)) is not None
     ]
 
 

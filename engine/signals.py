@@ -189,15 +189,4 @@ def _named(conn: typing.Any, stack: Stack, name: str) -> Resource:
 
 
 def _event(stack: Stack, resource: Resource, state: tuple[str, Status], reason: str, now: float) -> Event:
-    action, status = state
-    return Event(
-        stack_id=resource.stack_id,
-        resource_name=resource.name,
-        resource_type=resource.type,
-        physical_id=resource.physical_id,
-        action=action,
-        status=status,
-        reason=reason,
-        at=now,
-        has_sinks=stack.has_sinks,
-    )
+    return Event.at_resource(resource, state, reason, now, has_sinks=stack.has_sinks)

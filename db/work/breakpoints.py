@@ -131,18 +131,7 @@ def notify(
 
 def _event_of(row: Resource, reason: str, by: str | None, now: float, has_sinks: bool) -> Event:
     """Return an event at a resource that does not change the resource's status."""
-    return Event(
-        stack_id=row.stack_id,
-        resource_name=row.name,
-        resource_type=row.type,
-        physical_id=row.physical_id,
-        action=row.action,
-        status=row.status,
-        reason=reason,
-        conductor=by,
-        at=now,
-        has_sinks=has_sinks,
-    )
+    return Event.at_resource(row, (row.action, row.status), reason, now, conductor=by, has_sinks=has_sinks)
 
 
 @dataclass(frozen=True)

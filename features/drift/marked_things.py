@@ -5,7 +5,7 @@ nested in one of their project deletes them, as an orphaned create is deleted, b
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -66,17 +66,9 @@ def adopt(
 
 
 def _adoption(stack: Stack, row: Resource, thing: MarkedThing, now: float) -> Event:
-    return Event(
-        stack_id=stack.id,
-        resource_name=row.name,
-        resource_type=row.type,
-        physical_id=thing.physical_id,
-        action=row.action,
-        status=row.status,
-        reason=f"Its creation has made {thing.physical_id}, which it has from now on",
-        at=now,
-        has_sinks=stack.has_sinks,
-    )
+    reason = f"Its creation has made {thing.physical_id}, which it has from now on"
+    adopted = replace(row, physical_id=thing.physical_id)
+    return Event.at_resource(adopted, (row.action, row.status), reason, now, has_sinks=stack.has_sinks)
 
 
 def remove(conn: Connection, stack_id: StackId, things: Sequence[MarkedThing], *, now: float) -> Stack | None:

@@ -174,16 +174,13 @@ class DriftRecords:
         notifications.about_drift(conn, stack.id, [_fact(event) for event in recorded])
 
     def _event(self, stack: QuietStack, row: ObservedResource | Resource, status: str, reason: str) -> Event:
-        return Event(
-            stack_id=stack.id,
-            resource_name=row.name,
-            resource_type=row.type,
-            physical_id=row.physical_id,
-            action=ACTION,
-            status=status,
-            reason=reason,
-            at=self._services.clock(),
-            conductor=self._services.host,
+        services = self._services
+        return Event.at_resource(
+            row,
+            (ACTION, status),
+            reason,
+            services.clock(),
+            conductor=services.host,
             has_sinks=stack.has_sinks,
         )
 

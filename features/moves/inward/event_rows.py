@@ -57,16 +57,8 @@ def _unexplained(events: Iterable[HeatEvent], resources: Iterable[Resource], now
         if row.is_untouched or shown == (row.action, row.status):
             continue
         has_failed = row.status == Status.FAILED and row.reason
-        yield Event(
-            stack_id=row.stack_id,
-            resource_name=row.name,
-            resource_type=row.type,
-            physical_id=row.physical_id,
-            action=row.action,
-            status=row.status,
-            reason=f"{IMPORTED}: {row.reason}" if has_failed else IMPORTED,
-            at=now,
-        )
+        reason = f"{IMPORTED}: {row.reason}" if has_failed else IMPORTED
+        yield Event.at_resource(row, (row.action, row.status), reason, now)
 
 
 def _has_secrets(compiled: Compiled, rows: Iterable[Resource]) -> bool:
