@@ -45,6 +45,7 @@ class Monitor:
     :ivar is_resting: returns whether duties rest, because nothing is due.
     :ivar unfiltered: returns why the system does not filter the calls of the helpers that evaluate
         expressions; "": it does; None: not known yet.
+    :ivar refused_account: returns which account at Keystone is refused, without a wait; None: none is.
     """
 
     threads: int
@@ -60,6 +61,7 @@ class Monitor:
     gauges: Sequence[GaugeSource] = ()
     is_resting: Callable[[], bool] = lambda: False
     unfiltered: Callable[[], str | None] = lambda: None
+    refused_account: Callable[[], str | None] = lambda: None
 
     def health_problems(self) -> list[str]:
         """Return a text for each reason why the conductor does not serve; nothing: it serves."""
@@ -78,6 +80,8 @@ class Monitor:
             )
         if self.pool.short_of_threads:
             problems.append("no threads available: memory, or the number of processes, is exhausted")
+        if (refused := self.refused_account()) is not None:
+            problems.append(refused)
         return problems + [f"stuck: {loop} makes no progress" for loop in self.liveness.late(STUCK_AFTER)]
 
     def samples(self) -> Iterator[Sample]:

@@ -1,7 +1,7 @@
 """The service's own accounts at Keystone: whether Keystone gives them a token."""
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from keystoneauth1 import loading
 from keystoneauth1.exceptions import (
@@ -69,13 +69,16 @@ def check_account(conf: cfg.ConfigOpts, section: str) -> None:
         raise KeystoneSilent(f"[{section}] auth_url: Keystone does not answer: {error}") from error
 
 
-def account_health(conf: cfg.ConfigOpts) -> AccountHealth:
-    """Make the check of the accounts."""
-    return AccountHealth(lambda: _refused(conf))
+def account_health(conf: cfg.ConfigOpts, sections: Collection[str] = (API, TRUSTEE)) -> AccountHealth:
+    """Make the check of accounts.
+
+    :param sections: the sections of the accounts that this daemon uses.
+    """
+    return AccountHealth(lambda: _refused(conf, sections))
 
 
-def _refused(conf: cfg.ConfigOpts) -> str | None:
-    for section in accounts(conf):
+def _refused(conf: cfg.ConfigOpts, sections: Collection[str]) -> str | None:
+    for section in sorted(accounts(conf).keys() & sections):
         try:
             check_account(conf, section)
         except KeystoneSilent:

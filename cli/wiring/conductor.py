@@ -13,11 +13,13 @@ from ...conductor.scheduler import Duty, DutyPolicy, Scheduler
 from ...conductor.service import Conductor, ConductorParts
 from ...conductor.timetable import Cadence
 from ..features import FEATURES
+from .accounts import account_health
 from .conductor_core import ConductorCore, make_core
 from .duties import duties_of, duty_context, duty_services, duty_settings
 from .engine import make_engine_context, make_nested_stacks
 from .messaging import bus_at_start
 from .parts import Parts
+from .trusts import SECTION as TRUSTEE
 
 MOST_WAITING = 100
 """Rollbacks, or revocations, that wait for a thread; the next ones are found again by their duty."""
@@ -140,6 +142,7 @@ def _make_monitor(
         clock=clock,
         is_resting=lambda: lookout.is_resting(clock.monotonic()),
         unfiltered=core.parts.helpers.unfiltered,
+        refused_account=account_health(core.parts.conf, (TRUSTEE,)).problem,
         gauges=[duty for duty in duties.values() if isinstance(duty, GaugeSource)],
     )
 

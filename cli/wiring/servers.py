@@ -1,5 +1,6 @@
 """The servers and accounts that a configuration names, each with a check of whether it answers."""
 
+import contextlib
 import functools
 import logging
 import socket
@@ -17,6 +18,7 @@ from ...rpc.errors import BROKER_ERRORS
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
 from .accounts import accounts, check_account
+from .client_checks import check_clients, differing
 from .coordination import check_backend
 from .database import open_database
 from .keystone import SECTION as API
@@ -159,9 +161,15 @@ def optional_servers(conf: cfg.ConfigOpts) -> dict[str, tuple[str, Check]]:
         check = functools.partial(check_account, section=section)
         servers[f"account [{section}] at Keystone"] = (f"[{section}]", check)
     if sections:
-        register_options(conf)
-        if conf[API].memcached_servers:
-            servers["memcached"] = (MEMCACHED, check_memcached)
+        # The check of the options says what is wrong with these.
+        with contextlib.suppress(WrongConfiguration):
+            register_options(conf)
+            if conf[API].memcached_servers:
+                servers["memcached"] = (MEMCACHED, check_memcached)
+        with contextlib.suppress(WrongConfiguration):
+            for section in differing(conf):
+                check = functools.partial(check_clients, section=section)
+                servers[f"calls by [{section}]"] = (f"[{section}]", check)
     if conf.oslo_messaging_notifications.driver and conf.oslo_messaging_notifications.transport_url:
         servers["message bus of notifications"] = (NOTIFICATIONS, check_notifications)
     api = Settings(conf).api

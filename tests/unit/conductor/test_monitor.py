@@ -124,6 +124,11 @@ def test_each_problem_is_reported(parts: Parts, bring_about: Callable[[Parts], N
     assert reason.startswith(text)
 
 
+def test_an_account_that_keystone_refuses_is_a_problem(parts: Parts) -> None:
+    monitor = replace(parts.monitor, refused_account=lambda: "[trustee]: Keystone refuses it")
+    assert monitor.health_problems() == ["[trustee]: Keystone refuses it"]
+
+
 def test_who_shall_not_be_replaced_is_not_worn_out(parts: Parts) -> None:
     hang(parts)
     assert replace(parts.monitor, most_hung_threads=0).health_problems() == []
