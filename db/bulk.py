@@ -31,6 +31,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.visitors import InternalTraversal
 
 from .errors import RetryTransaction
+from .schema.column_types import ArrayText, JsonArray
 
 BATCH = 500
 """Ids in one list: far below all limits of variables, and still one round trip for most commits."""
@@ -106,16 +107,6 @@ def _joined(*statements: sa.Insert | sa.Update) -> sa.Insert | sa.Update:
     return last.add_cte(*(other.cte(f"write_{number}") for number, other in enumerate(others)))
 
 
-class _JsonArray(sa.types.TypeDecorator[typing.Any]):
-    """A list as a JSON text, for SQLite's json_each."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str:
-        return json.dumps(value)
-
-
 class OneOf(sa.ColumnElement[bool]):
     """The condition that a column has one of the values of the list that an execution passes.
 
@@ -170,33 +161,16 @@ def _unary_plus(element: Unindexed, compiler: SQLCompiler, **options: typing.Any
     return f"+{compiler.process(element.column, **options)}"
 
 
-class _ArrayText(sa.types.TypeDecorator[typing.Any]):
-    """A list of ids as the text of an array: psycopg takes longer to convert a list."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: typing.Any, dialect: Dialect) -> str:
-        return f"{{{','.join(map(_array_item, value))}}}"
-
-
-def _array_item(value: int | str) -> str:
-    if isinstance(value, int):
-        return str(value)
-    text = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
-
-
 @compiles(OneOf, "postgresql")
 def _any(element: OneOf, compiler: SQLCompiler, **options: typing.Any) -> str:
-    values: sa.BindParameter[typing.Any] = sa.bindparam(element.name, type_=_ArrayText())
+    values: sa.BindParameter[typing.Any] = sa.bindparam(element.name, type_=ArrayText())
     array = sa.cast(values, postgresql.ARRAY(element.column.type))
     return compiler.process(element.column == sa.func.any(array), **options)
 
 
 @compiles(OneOf, "sqlite")
 def _json_each(element: OneOf, compiler: SQLCompiler, **options: typing.Any) -> str:
-    values: sa.BindParameter[typing.Any] = sa.bindparam(element.name, type_=_JsonArray())
+    values: sa.BindParameter[typing.Any] = sa.bindparam(element.name, type_=JsonArray())
     column = compiler.process(element.column, **options)
     return f"{column} IN (SELECT value FROM json_each({compiler.process(values, **options)}))"
 

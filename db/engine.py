@@ -33,7 +33,7 @@ from .connections import (
 )
 from .errors import RetryTransaction, RowLocked, Unavailable
 from .id_source import OPTION, IdSource
-from .schema import tables
+from .schema import column_types
 
 LOG = logging.getLogger(__name__)
 T = typing.TypeVar("T")
@@ -437,8 +437,8 @@ def metered(most: int) -> Iterator[None]:
     :param most: characters; 0: no limit.
     :raises TooMuchToRead: the values read so far have more characters.
     """
-    token = tables.METER.set(tables.Meter(most) if most else None)
+    token = column_types.METER.set(column_types.Meter(most) if most else None)
     try:
         yield
     finally:
-        tables.METER.reset(token)
+        column_types.METER.reset(token)

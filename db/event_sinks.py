@@ -18,7 +18,7 @@ from .bulk import OneOf
 from .ids import StackId
 from .rows import Event, Stack
 from .schema import tables
-from .schema.tables import Instant, JsonText
+from .schema.column_types import Instant, JsonText
 
 VERSION = "0.1"
 """Heat's, of the message and of its payload."""

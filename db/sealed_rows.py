@@ -15,6 +15,7 @@ from . import snapshots, stacks
 from .engine import Database
 from .ids import ContentId, SnapshotId, StackId, TaskId
 from .schema import tables
+from .schema.column_types import LongText
 from .states import TaskState
 
 SealedTable = sa.Table
@@ -140,7 +141,7 @@ def _columns(table: sa.Table) -> sa.Select[Json]:
 
 
 def _may_hold(table: sa.Table) -> sa.ColumnElement[bool]:
-    texts = (sa.type_coerce(table.c[name], tables.LongText) for name in COLUMNS[table])
+    texts = (sa.type_coerce(table.c[name], LongText) for name in COLUMNS[table])
     return sa.or_(*(text.like(MARK) for text in texts))
 
 

@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection
 from ..event_sinks import LINGER
 from ..ids import MemberId
 from ..schema import tables
+from ..schema.column_types import Instant
 
 ANY_SHARD = -1
 """Shard of a row that concerns every conductor."""
@@ -68,7 +69,7 @@ class DueRows:
         return _part(self.kind, self.at, self.shard).where(self.at <= _UNTIL).order_by(self.at).limit(_MOST)
 
 
-_UNTIL: sa.BindParameter[float] = sa.bindparam("until", type_=tables.Instant)
+_UNTIL: sa.BindParameter[float] = sa.bindparam("until", type_=Instant)
 _MOST: sa.BindParameter[int] = sa.bindparam("most")
 _NOBODY: sa.ColumnElement[str] = sa.literal_column("''")
 _ZERO: sa.ColumnElement[float] = sa.literal_column("0e0")

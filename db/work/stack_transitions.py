@@ -17,6 +17,7 @@ from ..bulk import OneOf
 from ..ids import StackId, TraversalId
 from ..rows import FailureCause, Stack
 from ..schema import tables
+from ..schema.column_types import JsonText
 from ..stack_states import ROLLED_BACK, check_arrow
 from ..states import StackState, Status
 
@@ -112,7 +113,7 @@ _FAIL = _ending(
     sa.true(),
     Status.FAILED,
     reason=_REASON,
-    failure_cause=sa.bindparam("cause", type_=tables.JsonText),
+    failure_cause=sa.bindparam("cause", type_=JsonText),
     rollback_at=sa.case((sa.and_(_ROLLS_BACK > 0, _IS_ROLLED_BACK), _NOW), else_=None),
     updated_at=_UPDATED_AT,
 )

@@ -25,6 +25,7 @@ from stoker.db import content, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.ids import ResourceId
 from stoker.db.schema import tables
+from stoker.db.schema.column_types import CleanText, JsonText
 from stoker.db.sealed_rows import COLUMNS
 from stoker.sealing.rotation import Rotation, RotationRound
 from stoker.sealing.sealer import BoundSealer, Sealer
@@ -116,9 +117,9 @@ def filled(table: sa.Table, number: int, value: Json, stack_id: str) -> dict[str
             row[column.key] = SHAPED[f"{table.name}.{column.name}"](value)
         elif column.name == "stack_id":
             row[column.key] = stack_id
-        elif isinstance(column.type, tables.JsonText):
+        elif isinstance(column.type, JsonText):
             row[column.key] = LIKE_A_TOKEN
-        elif isinstance(column.type, sa.String | tables.CleanText):
+        elif isinstance(column.type, sa.String | CleanText):
             row[column.key] = f"{number}-{new_id()}"[: getattr(column.type, "length", None)]
         elif not column.nullable:
             row[column.key] = isinstance(column.type, sa.Boolean) or number
@@ -197,7 +198,7 @@ OTHER = {
 
 def test_each_column_of_json_either_may_hold_secrets_or_may_not() -> None:
     for table in tables.metadata.tables.values():
-        columns = {column.name for column in table.c if isinstance(column.type, tables.JsonText)}
+        columns = {column.name for column in table.c if isinstance(column.type, JsonText)}
         held = set(COLUMNS.get(table, ()))
         assert (columns - held, columns & held) == (OTHER.get(table.name, set()), held), table.name
 

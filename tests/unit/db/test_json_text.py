@@ -5,7 +5,7 @@ import typing
 import pytest
 from sqlalchemy.dialects import sqlite
 from stoker.db.errors import DamagedRow
-from stoker.db.schema.tables import JsonText
+from stoker.db.schema.column_types import JsonText
 
 
 def read(text: str | None, shape: type | None = None) -> typing.Any:
