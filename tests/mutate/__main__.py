@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mutate import notes, servers
 from mutate.choosing import tests_of
@@ -18,14 +18,15 @@ from mutate.results import DEFINITE, Results
 from mutate.survivors import KNOWN
 from mutate.verdicts import SLOWER, Job, Outcome, Verdict
 
-SECONDS = 20.0
+SECONDS = 10.0
 """Time of all tests of one fault together, as measured without it."""
 SERVERS_TIME = 0.5
 """Time of a test on a server, as expected."""
 LEAST_TIME = 20.0
 MOST_LOADED = 25
 """Tests of a fault that needs a process of its own."""
-PYTEST = ("-q", "-s", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
+LOADING = ("-m", "mutate.loading")
+"""Arguments of a process that loads a module with each fault."""
 Planned = list[tuple[Mutant, list[str]]]
 """Faults with the tests that shall notice them."""
 
@@ -59,6 +60,12 @@ def main() -> int:
         print(f"{len(planned)} faults, {len(untried)} to try", flush=True)
         _try_all(_sql_first(untried), recorded, results, options, end)
     return _report(planned, results)
+
+
+def planting(tests: Sequence[str]) -> tuple[str, ...]:
+    """Return the arguments of a process that collects tests, and plants each fault in what it has loaded."""
+    pytest = ("pytest", "-q", "-s", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
+    return ("-m", *pytest, "-p", "mutate.trying", *notes.TIER, *tests, "--mutate-answers")
 
 
 def _faults(options: argparse.Namespace) -> Iterator[Mutant]:
@@ -118,21 +125,11 @@ def _try_all(
             jobs.append(job)
         else:
             report(job, Verdict(Outcome.UNTESTED, 0.0))
-    planting = (
-        "-m",
-        "pytest",
-        "-p",
-        "mutate.trying",
-        *PYTEST,
-        *notes.TIER,
-        *options.tests,
-        "--mutate-answers",
-    )
-    not_planted = servers.share(jobs, options.processes, planting, report)
+    not_planted = servers.share(jobs, options.processes, planting(options.tests), report)
     # Each loads all that it needs, so a few tests must do.
     jobs.extend(dataclasses.replace(job, tests=job.tests[:MOST_LOADED]) for job in not_planted)
     if time.monotonic() < end:
-        servers.share(jobs, options.processes, ("-m", "mutate.loading"), report)
+        servers.share(jobs, options.processes, LOADING, report)
 
 
 def _report(planned: Planned, results: Results) -> int:

@@ -44,7 +44,7 @@ def _running(mutant: Mutant, notes: Notes) -> set[str]:
         return lines.get(mutant.line, set())
     # What runs when a module is loaded decides what its functions do: those that read it, or all.
     readers = frozenset() if depending is None or depending.public else depending.lines
-    return set().union(*(lines.get(line, set()) for line in readers or lines))
+    return set().union(*(lines.get(line, set()) for line in {*(readers or lines), mutant.line}))
 
 
 @functools.cache

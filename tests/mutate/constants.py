@@ -33,10 +33,15 @@ def dependents(text: str, line: int) -> Dependents | None:
         case ast.Assign() | ast.AnnAssign():
             names.update(_targets(first))
             statements.append(first)
+        # Functions and methods may be called when the module is loaded.
         case ast.FunctionDef(name=name):
-            # It may be called when the module is loaded.
             readers.add(name)
             lines.update(_lines(first))
+        case ast.ClassDef(body=body) if method := next((each for each in body if _has(each, line)), None):
+            if not isinstance(method, ast.FunctionDef):
+                return None
+            readers.add(first.name if method.name.startswith("__") else method.name)
+            lines.update(_lines(method))
         case _:
             return None
     for _ in range(len(tree.body)):

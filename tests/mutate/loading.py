@@ -13,7 +13,6 @@ from mutate.verdicts import Job, Verdicts
 LIBRARIES = (
     "sqlalchemy",
     "oslo_config.cfg",
-    "oslo_messaging",
     "keystoneauth1.session",
     "falcon",
     "hypothesis",
@@ -46,7 +45,7 @@ class _Telling:
 def _run(mutant: Mutant | None, tests: list[str], tell: Tell) -> int:
     if mutant is not None:
         planting.load(mutant)
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    options = ["-q", "-x", "-p", "no:cacheprovider"]
     code = pytest.main([*options, *tests], plugins=[_Telling(tell)])
     return SURVIVES if code == pytest.ExitCode.OK else FAILS
 

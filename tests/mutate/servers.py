@@ -7,8 +7,8 @@ import subprocess
 import sys
 import typing
 
+from mutate import notes
 from mutate.kernel import ROOT
-from mutate.notes import FOLDER
 from mutate.verdicts import Job, Outcome, Verdict
 
 
@@ -17,7 +17,7 @@ class _Server:
 
     def __init__(self, *arguments: str) -> None:
         answers, descriptor = os.pipe()
-        with (FOLDER / "servers.log").open("a") as log:
+        with (notes.FOLDER / "servers.log").open("a") as log:
             self._process = subprocess.Popen(
                 [sys.executable, *arguments, str(descriptor)],
                 cwd=ROOT,
@@ -38,7 +38,7 @@ class _Server:
         self._process.stdin.flush()
         line = self._answers.readline()
         if not line:
-            raise RuntimeError(f"the process that tries faults has ended; see {FOLDER}/servers.log")
+            raise RuntimeError(f"the process that tries faults has ended; see {notes.FOLDER}/servers.log")
         return Verdict.parse(line)
 
     def stop(self) -> None:

@@ -161,6 +161,9 @@ def test_what_follows_from_a_constant() -> None:
     of_function = dependents(CONSTANTS, 6)
     assert of_function is not None
     assert (of_function.names, of_function.lines) == ({"C"}, {5, 6})
+    of_method = dependents("class K:\n    def m(self):\n        return 1\n\nA = K().m()\n", 3)
+    assert of_method is not None
+    assert of_method.names == {"A"}
 
 
 @pytest.mark.parametrize(

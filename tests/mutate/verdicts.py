@@ -92,6 +92,8 @@ class Verdicts:
         # Each turn but the last one finds a test that fails without a fault.
         for _ in range(4):
             tests = [test for test in job.tests if test not in self._distrusted]
+            if not tests:
+                break
             trial = self._try(job.mutant, tests, job.seconds)
             seconds += trial.seconds
             if trial.end in _CLEAR:
