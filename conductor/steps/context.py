@@ -29,10 +29,10 @@ from ...sealing.sealer import Sealer
 from ...sealing.secrets import Secrets
 from ...sealing.stored import in_clear, metadata_in_clear
 from ...shapes import Json
+from .children import NestedStackOperations
 from .claimed_writes import StepDatabase
 from .computing import Computing
 from .endpoints import KEPT, Endpoints
-from .nested import NestedStackOperations
 from .shared_reads import SharedReads
 from .software import SoftwareAccess, SoftwareLimits, StepSoftware
 
