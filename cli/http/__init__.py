@@ -9,8 +9,8 @@ errors in the shape of the API's.  80 unfinished bodies hold up all other reques
 uvicorn, in which the application reads from the client; these have no limit of a body either.  Granian is
 faster where a request costs nothing but the server; the others are not, or by little.
 
-Nor does the sample HAProxy configuration (3.0, 16 threads behind it) close these gaps: 80 unfinished bodies still
-hold up the three, small ones until `http-buffer-request` is set, and those above HAProxy's buffer of 16 KiB also
-then; waitress goes on.  All but this server leave a health check waiting until a busy thread is free (3.4 s
-beside 16 requests of 4 s, against 0.0 s), and waitress drops what is in progress when it is stopped.
+Nor does the sample HAProxy configuration (2.6, 16 threads behind it) close these gaps: 80 unfinished bodies
+still hold up the three, small ones until `http-buffer-request` is set, and those above HAProxy's buffer of
+16 KiB also then; waitress continues.  All but this server leave a health check waiting until a busy thread is
+free (3.4 s beside 16 requests of 4 s, against 0.0 s), and waitress drops what is in progress at a stop.
 """
