@@ -164,29 +164,29 @@ _WAITS = {
 
 def _tasks(claimed_tasks: Iterable[ClaimedTask], now: float) -> Iterator[Sequence[str]]:
     yield "task", "attempt", "stack", "resource", "action", "since", "seconds", "now"
-    for held in sorted(claimed_tasks, key=lambda held: held.since):
-        task = held.claim.task
-        does = "runs a step" if held.started_at is not None else _WAITS.get(held.state, "")
+    for claimed in sorted(claimed_tasks, key=lambda claimed: claimed.since):
+        task = claimed.claim.task
+        does = "runs a step" if claimed.started_at is not None else _WAITS.get(claimed.state, "")
         yield (
             str(task.id),
             str(task.attempt),
             task.stack_id,
-            held.claim.resource.name,
+            claimed.claim.resource.name,
             action_of(task.kind),
-            iso(held.since),
-            f"{now - held.since:.1f}",
-            f"{does}, to stop" if held.stop.is_set() else does,
+            iso(claimed.since),
+            f"{now - claimed.since:.1f}",
+            f"{does}, to stop" if claimed.stop.is_set() else does,
         )
 
 
 def _steps(claimed_tasks: Iterable[ClaimedTask], clock: ServerClock) -> Iterator[Sequence[str]]:
     yield "thread", "task", "stack", "resource", "type", "since", "seconds", "remark"
-    for held in claimed_tasks:
-        began = held.started_at
-        thread = held.thread
+    for claimed in claimed_tasks:
+        began = claimed.started_at
+        thread = claimed.thread
         if began is not None:
-            task = held.claim.task
-            resource = held.claim.resource
+            task = claimed.claim.task
+            resource = claimed.claim.resource
             seconds = clock.monotonic() - began
             yield (
                 str(thread),
@@ -196,7 +196,7 @@ def _steps(claimed_tasks: Iterable[ClaimedTask], clock: ServerClock) -> Iterator
                 resource.type,
                 iso(clock() - seconds),
                 f"{seconds:.1f}",
-                "detached" if held.is_detached else "",
+                "detached" if claimed.is_detached else "",
             )
 
 

@@ -100,14 +100,14 @@ class SliceScan:
         ]
         single: list[T] = []
         for start in range(0, len(fresh), together):
-            part = fresh[start : start + together]
+            chunk = fresh[start : start + together]
             try:
-                yield self._write(write, part)
+                yield self._write(write, chunk)
             except (RowLocked, TooSlow, DamagedRow) as error:
-                if len(part) == 1:
-                    self._retry_later(key(part[0]), error)
+                if len(chunk) == 1:
+                    self._retry_later(key(chunk[0]), error)
                 else:
-                    single += part
+                    single += chunk
         for entry in (*single, *retried):
             try:
                 done = self._write(write, [entry])
@@ -117,8 +117,8 @@ class SliceScan:
                 self._locked.pop(key(entry), None)
                 yield done
 
-    def _write(self, write: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
-        return self._database.write(lambda conn: write(conn, part), brief=True)
+    def _write(self, write: Callable[[Connection, Sequence[T]], R], chunk: Sequence[T]) -> R:
+        return self._database.write(lambda conn: write(conn, chunk), brief=True)
 
     def _retry_later(self, name: Hashable, error: Exception) -> None:
         times = self._locked[name].times + 1 if name in self._locked else 1

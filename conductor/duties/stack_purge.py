@@ -76,16 +76,16 @@ class StackPurge:
         since = context.clock() - 2 * self.interval
         recent = context.database.read(lambda conn: events.stacks_since(conn, since))
         stack_ids = [stack_id for stack_id, shard in recent if context.ring.owns(shard)]
-        for part in _parts(stack_ids, PAGE):
-            for stack_id in self._with_too_many_events(part, most):
+        for chunk in _parts(stack_ids, PAGE):
+            for stack_id in self._with_too_many_events(chunk, most):
                 self._trim(stack_id, most)
 
     def _with_too_many_events(self, stack_ids: Sequence[StackId], most: int) -> list[StackId]:
         return self._context.database.read(lambda conn: events.over_limit_among(conn, stack_ids, most))
 
     def _trim(self, stack_id: StackId, most: int) -> None:
-        def trim(conn: Connection, part: Sequence[StackId]) -> int:
-            return events.keep_newest(conn, part[0], most)
+        def trim(conn: Connection, chunk: Sequence[StackId]) -> int:
+            return events.keep_newest(conn, chunk[0], most)
 
         removed = sum(self._events.run([stack_id], trim, key=str))
         if removed:
@@ -110,8 +110,8 @@ class StackPurge:
         """Purge the rows of servers that have had no software deployment for long."""
         before = self._context.clock() - KEEP_SERVERS
 
-        def forget(conn: Connection, part: Sequence[ServerKey]) -> int:
-            return software.forget_servers(conn, part, before)
+        def forget(conn: Connection, chunk: Sequence[ServerKey]) -> int:
+            return software.forget_servers(conn, chunk, before)
 
         servers = self._context.database.read(lambda conn: software.unused_servers(conn, before, limit=PAGE))
         if removed := sum(self._servers.run(servers, forget, key=str)):

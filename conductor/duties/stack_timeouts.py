@@ -61,9 +61,9 @@ class StackTimeouts:
         settings = self._context.settings()
         stacks_by_id = {stack.id: stack for stack in due}
 
-        def time_out(conn: Connection, part: Sequence[DueStack]) -> cancel.TimedOutStacks:
+        def time_out(conn: Connection, chunk: Sequence[DueStack]) -> cancel.TimedOutStacks:
             now = context.clock()
-            return cancel.time_out_all(conn, part, by=settings.host, now=now, grace=settings.cancel_grace)
+            return cancel.time_out_all(conn, chunk, by=settings.host, now=now, grace=settings.cancel_grace)
 
         for ended in self._scan.run(due, time_out, key=lambda stack: stack.id):
             stacks_ended = [stacks_by_id[stack_id] for stack_id in ended.stacks]

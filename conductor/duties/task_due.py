@@ -147,15 +147,15 @@ class TaskDue:
 
         Each stack has a transaction of its own, because continuing changes the stack's row.
         """
-        held: dict[TraversalId, list[TaskId]] = {}
+        held_tasks: dict[TraversalId, list[TaskId]] = {}
         for task in tasks:
             if task.state == TaskState.HELD:
-                held.setdefault(task.traversal, []).append(task.id)
+                held_tasks.setdefault(task.traversal, []).append(task.id)
 
-        def expire(conn: Connection, part: Sequence[list[TaskId]]) -> ReadyTasks:
-            return clear_breakpoints.expire(conn, part[0], by=None, now=now).ready
+        def expire(conn: Connection, chunk: Sequence[list[TaskId]]) -> ReadyTasks:
+            return clear_breakpoints.expire(conn, chunk[0], by=None, now=now).ready
 
-        for ready in self._scan.run(list(held.values()), expire, key=lambda ids: ids[0], together=1):
+        for ready in self._scan.run(list(held_tasks.values()), expire, key=lambda ids: ids[0], together=1):
             announce(self._context.hints, ready)
 
     def _announce(self, tasks: Iterable[DueTask], task_ids: Iterable[TaskId]) -> None:

@@ -40,5 +40,5 @@ class TraversalPurge:
                 pass
 
 
-def _purge(conn: Connection, part: Sequence[TraversalId]) -> int:
-    return due_tasks.purge_traversal(conn, part[0])
+def _purge(conn: Connection, chunk: Sequence[TraversalId]) -> int:
+    return due_tasks.purge_traversal(conn, chunk[0])

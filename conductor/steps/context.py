@@ -99,8 +99,8 @@ class RunningStepContext:
     def software(self) -> Software:
         """Return the software configs and deployments of the stack's project."""
         services = self._services
-        place = services.sealer.of_software(self._claim.project_id)
-        access = SoftwareAccess(services.database, services.clock, place, services.software)
+        sealer = services.sealer.of_software(self._claim.project_id)
+        access = SoftwareAccess(services.database, services.clock, sealer, services.software)
         return StepSoftware(self._claim, access, self._secrets)
 
     def now(self) -> float:

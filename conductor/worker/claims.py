@@ -124,40 +124,40 @@ class Claims:
 
     def get(self, key: ClaimKey) -> ClaimedTask | None:
         """Return a claim; None: it is not ours."""
-        held = self.held.get(key[0])
-        return held if held is not None and held.key == key else None
+        claimed = self.held.get(key[0])
+        return claimed if claimed is not None and claimed.key == key else None
 
     def add(self, claim: Claim) -> ClaimedTask:
         """Add a claim that was made now, and cancel it when its own time is over."""
         if (old := self.held.get(claim.task.id)) is not None:
             self.lose(old)  # It was taken away from us, and is ours again.
         self.intake.learn(claim.task.traversal, claim.project_id)
-        held = self.held[claim.task.id] = ClaimedTask(
+        claimed = self.held[claim.task.id] = ClaimedTask(
             claim, (claim.task.id, claim.task.attempt), claim.task.claimed_at or 0.0
         )
-        self.watch(held)
-        return held
+        self.watch(claimed)
+        return claimed
 
-    def watch(self, held: ClaimedTask) -> None:
+    def watch(self, claimed: ClaimedTask) -> None:
         """Cancel the task when its own time is over."""
-        if (expires_at := held.claim.task.expires_at) is not None:
-            self._expiries.add(self._monotonic() + expires_at - self._clock() + SURELY, held.key)
+        if (expires_at := claimed.claim.task.expires_at) is not None:
+            self._expiries.add(self._monotonic() + expires_at - self._clock() + SURELY, claimed.key)
 
-    def remove(self, held: ClaimedTask, event: ClaimEvent) -> None:
+    def remove(self, claimed: ClaimedTask, event: ClaimEvent) -> None:
         """Remove a claim that is not ours any more: CLOSE or LOSE."""
-        if self.held.get(held.key[0]) is held:
-            del self.held[held.key[0]]
-        held.move(event)
+        if self.held.get(claimed.key[0]) is claimed:
+            del self.held[claimed.key[0]]
+        claimed.move(event)
 
-    def lose(self, held: ClaimedTask) -> None:
+    def lose(self, claimed: ClaimedTask) -> None:
         """Let go of a claim that is not ours any more; a step that runs for it is asked to stop.
 
         Nobody needs the step: the fence will refuse its result.
         """
-        held.stop.set()
-        self.remove(held, ClaimEvent.LOSE)
-        if held.state is ClaimState.LOST:
-            self._graces.add(self._monotonic() + self._grace, held)
+        claimed.stop.set()
+        self.remove(claimed, ClaimEvent.LOSE)
+        if claimed.state is ClaimState.LOST:
+            self._graces.add(self._monotonic() + self._grace, claimed)
 
     # -- polls -------------------------------------------------------------------------------------
 
@@ -166,11 +166,11 @@ class Claims:
 
         :param claim: with the resource as it is now.
         """
-        held = self.held[claim.task.id]
-        held.claim = claim
-        held.move(ClaimEvent.POLL_LATER)
-        pause = 0.0 if held.stop.is_set() else after or 0.0
-        self.polls.add(self._monotonic() + pause, (held.key, progress))
+        claimed = self.held[claim.task.id]
+        claimed.claim = claim
+        claimed.move(ClaimEvent.POLL_LATER)
+        pause = 0.0 if claimed.stop.is_set() else after or 0.0
+        self.polls.add(self._monotonic() + pause, (claimed.key, progress))
 
     def due(self, most: int, room: Room) -> Iterator[tuple[ClaimedTask, Json]]:
         """Take out at most `most` tasks whose next poll is due, each with the token to poll with.
@@ -181,9 +181,9 @@ class Claims:
             if (claimed := self.get(key)) is not None:
                 self.due_polls.add(claimed.claim.project_id, (key, progress))
         for _, (key, progress) in self.due_polls.take(most, room):
-            held = self.get(key)
-            if held is not None and held.state is ClaimState.WAITING:
-                yield held, progress
+            claimed = self.get(key)
+            if claimed is not None and claimed.state is ClaimState.WAITING:
+                yield claimed, progress
 
     # -- cancellation ------------------------------------------------------------------------------
 
@@ -191,71 +191,71 @@ class Claims:
         """Stop the tasks that are to stop now, and detach steps whose grace period is over."""
         while self.cancels:
             request = self.cancels.popleft()
-            claimed = list(self._requested(request))
-            _log(request, claimed)
-            for held in claimed:
-                self._stop(held, who)
+            requested = list(self._requested(request))
+            _log(request, requested)
+            for claimed in requested:
+                self._stop(claimed, who)
         for key in self._expiries.pop_due(self._monotonic()):
             if (expired := self.get(key)) is not None:
                 self._stop(expired, who)
-        for held in self._graces.pop_due(self._monotonic()):
-            self._detach(held, who)
+        for claimed in self._graces.pop_due(self._monotonic()):
+            self._detach(claimed, who)
 
     def restore_graces(self) -> None:
         """Start the grace periods again whose ends an error in the work loop has lost."""
         timed = set(self._graces.items())
-        for held in self._executor.running():
-            if held.stop.is_set() and not held.is_detached and held not in timed:
-                self._graces.add(self._monotonic() + self._grace, held)
+        for claimed in self._executor.running():
+            if claimed.stop.is_set() and not claimed.is_detached and claimed not in timed:
+                self._graces.add(self._monotonic() + self._grace, claimed)
 
     def _requested(self, request: CancelRequest) -> Iterator[ClaimedTask]:
         """Yield the claims of the request that are ours, and note the others."""
         if request.traversal is not None:
-            for held in self.all():
-                task = held.claim.task
+            for claimed in self.all():
+                task = claimed.claim.task
                 if task.traversal == request.traversal and task.id not in request.spared:
-                    yield held
+                    yield claimed
         for key in request.claims:
-            claimed = self.get(key)
-            if claimed is None:
+            named_task = self.get(key)
+            if named_task is None:
                 self.unanswered.append(key)
             else:
-                yield claimed
+                yield named_task
 
-    def _stop(self, held: ClaimedTask, who: Claimant | None) -> None:
-        if held.stop.is_set():
+    def _stop(self, claimed: ClaimedTask, who: Claimant | None) -> None:
+        if claimed.stop.is_set():
             return
         self._metrics.cancel_requested()
-        held.stop.set()
-        self._graces.add(self._monotonic() + self._grace, held)
-        is_waiting = held.state is ClaimState.WAITING
-        held.move(ClaimEvent.STOP)
+        claimed.stop.set()
+        self._graces.add(self._monotonic() + self._grace, claimed)
+        is_waiting = claimed.state is ClaimState.WAITING
+        claimed.move(ClaimEvent.STOP)
         if not is_waiting or who is None:
             return
-        if self._steps.has_cancel(held.claim):
-            held.move(ClaimEvent.START)
-            self._executor.start(held, lambda: self._steps.cancel(held.claim, who))
+        if self._steps.has_cancel(claimed.claim):
+            claimed.move(ClaimEvent.START)
+            self._executor.start(claimed, lambda: self._steps.cancel(claimed.claim, who))
         else:
-            held.move(ClaimEvent.RESULT)
-            self.results.append(self._steps.cancelled(held.claim, who))
+            claimed.move(ClaimEvent.RESULT)
+            self.results.append(self._steps.cancelled(claimed.claim, who))
 
-    def _detach(self, held: ClaimedTask, who: Claimant | None) -> None:
+    def _detach(self, claimed: ClaimedTask, who: Claimant | None) -> None:
         """Continue without a step whose grace period is over, if it has not ended."""
-        detachment = self._executor.detach(held)
+        detachment = self._executor.detach(claimed)
         if detachment is Detachment.ENDED:
             return
-        held.move(ClaimEvent.DETACH if detachment is Detachment.HANGS else ClaimEvent.RESULT)
+        claimed.move(ClaimEvent.DETACH if detachment is Detachment.HANGS else ClaimEvent.RESULT)
         if detachment is Detachment.HANGS:
-            task = held.claim.task
+            task = claimed.claim.task
             text = "The step of task %s (resource %s, %s) did not stop within %g s: its thread is detached"
-            with log_context(held.claim):
-                LOG.error(text, task.id, held.claim.resource.name, task.kind, self._grace)
-        if held.state is ClaimState.HUNG:
+            with log_context(claimed.claim):
+                LOG.error(text, task.id, claimed.claim.resource.name, task.kind, self._grace)
+        if claimed.state is ClaimState.HUNG:
             # No result of this claim is stored any more: what the step still makes must be found.
-            self.hung.append(held.claim)
-        elif held.state is not ClaimState.CLOSED and who is not None:
-            end = self._steps.detached if held.is_detached else self._steps.cancelled
-            self.results.append(end(held.claim, who))
+            self.hung.append(claimed.claim)
+        elif claimed.state is not ClaimState.CLOSED and who is not None:
+            end = self._steps.detached if claimed.is_detached else self._steps.cancelled
+            self.results.append(end(claimed.claim, who))
 
 
 def _log(request: CancelRequest, claimed: Sequence[ClaimedTask]) -> None:

@@ -56,29 +56,29 @@ class Quarantine:
         self._alone: ClaimKey | None = None
         self.cleared: collections.deque[TaskId] = collections.deque()
 
-    def run(self, held: ClaimedTask, progress: Json, who: Claimant) -> StepResult:
+    def run(self, claimed: ClaimedTask, progress: Json, who: Claimant) -> StepResult:
         """Run the step; or return that it has to be retried a little later.
 
         :param progress: the token to poll with, and to retry with.
         """
-        claim = held.claim
+        claim = claimed.claim
         # It may have waited long for its thread, in a process that was paused.  It is not cancelled for that:
         # the name may be ours again before the work loop has missed it.
         if self._member() != who.member:
             return StepResult(claim, None, poll_after=UNSURE, progress=progress)
         if not claim.task.losses:
-            return self._steps.run(claim, progress, held.stop, who)
+            return self._steps.run(claim, progress, claimed.stop, who)
         if len(losses.hosts(claim.task)) >= self._most:
             return self._steps.lost_too_often(claim, who)
         if not losses.is_last_chance(claim.task, self._most):
-            return self._clear(self._steps.run(claim, progress, held.stop, who))
+            return self._clear(self._steps.run(claim, progress, claimed.stop, who))
         wait = StepResult(claim, None, poll_after=NEXT_TRY, progress=progress)
         if not self._enter(claim):
             return wait
         try:
             if not self._announce(claim, who.member):
                 return wait
-            return self._clear(self._steps.run(claim, progress, held.stop, who))
+            return self._clear(self._steps.run(claim, progress, claimed.stop, who))
         finally:
             self.leave(claim)
 
@@ -98,14 +98,14 @@ class Quarantine:
     def _announce(self, claim: Claim, member: MemberId) -> bool:
         """Store that the step runs alone now: if the conductor dies in it, the task is to blame."""
         try:
-            held = self._database.write(lambda conn: losses.announce(conn, claim.task, member))
+            is_claimed = self._database.write(lambda conn: losses.announce(conn, claim.task, member))
         except Unavailable as error:
             LOG.warning("Task %s waits, the database is unavailable: %s", claim.task.id, error)
             return False
-        if held:
+        if is_claimed:
             text = "Task %s runs alone in quarantine: it was running on %s, which died or went silent"
             LOG.warning(text, claim.task.id, " and ".join(losses.hosts(claim.task)))
-        return bool(held)
+        return bool(is_claimed)
 
     def _clear(self, result: StepResult) -> StepResult:
         """Forget the losses; the transaction that stores an outcome does so by itself."""
@@ -182,67 +182,67 @@ class StepExecutor:
         """Start the threads of the pool that could not be started before."""
         self._pool.restart_threads()
 
-    def start(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
+    def start(self, claimed: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Start a step; where no thread can be started, it ends at once without a result."""
         with self._lock:
-            if held.key not in self.active:
-                self._active_of[held.claim.project_id] += 1
-            self.active[held.key] = held
+            if claimed.key not in self.active:
+                self._active_of[claimed.claim.project_id] += 1
+            self.active[claimed.key] = claimed
         submitted = False
         try:
-            held.job = self._pool.submit(self._run, held, step)
+            claimed.job = self._pool.submit(self._run, claimed, step)
             submitted = True
         except NoThread:
             self.refused_at = self._clock()
         finally:
             if not submitted:
-                self._end(held, None)
+                self._end(claimed, None)
 
-    def detach(self, held: ClaimedTask) -> Detachment:
+    def detach(self, claimed: ClaimedTask) -> Detachment:
         """Detach the thread of a step that does not stop; it is in quarantine no longer."""
         # The lock decides between this and the step's end: a step that has left `active` has put its result
         # into the inbox, and is not detached any more.
         with self._lock:
-            if self.active.get(held.key) is not held:
+            if self.active.get(claimed.key) is not claimed:
                 return Detachment.ENDED
-            self._hung[held.key] = held
-            self._leave(held)
-        hangs = self._pool.detach(held.job)
+            self._hung[claimed.key] = claimed
+            self._leave(claimed)
+        hangs = self._pool.detach(claimed.job)
         if not hangs:
             with self._lock:
-                self._hung.pop(held.key, None)
-        self.quarantine.leave(held.claim)
+                self._hung.pop(claimed.key, None)
+        self.quarantine.leave(claimed.claim)
         return Detachment.HANGS if hangs else Detachment.NOT_STARTED
 
-    def _run(self, held: ClaimedTask, step: Callable[[], StepResult]) -> None:
+    def _run(self, claimed: ClaimedTask, step: Callable[[], StepResult]) -> None:
         """Run a step, in a thread of the pool."""
         result = None
-        began = held.started_at = self._monotonic()
-        held.thread = threading.get_ident()
-        held.has_run = True
+        began = claimed.started_at = self._monotonic()
+        claimed.thread = threading.get_ident()
+        claimed.has_run = True
         try:
-            with log_context(held.claim):
+            with log_context(claimed.claim):
                 result = step()
         finally:
-            held.started_at = held.thread = None
+            claimed.started_at = claimed.thread = None
             seconds = self._monotonic() - began
-            self._end(held, result, seconds)
-            self._recorder.observe(metrics.STEP, held.claim.task.kind, value=seconds)
+            self._end(claimed, result, seconds)
+            self._recorder.observe(metrics.STEP, claimed.claim.task.kind, value=seconds)
 
-    def _end(self, held: ClaimedTask, result: StepResult | None, seconds: float | None = None) -> None:
+    def _end(self, claimed: ClaimedTask, result: StepResult | None, seconds: float | None = None) -> None:
         with self._lock:
             if seconds is not None:
                 self.step_seconds += (seconds - self.step_seconds) / STEPS_IN_MEAN
-            self._leave(held)
-            self._hung.pop(held.key, None)
-            self.ended.append((held, result))
+            self._leave(claimed)
+            self._hung.pop(claimed.key, None)
+            self.ended.append((claimed, result))
         self._wake()
 
-    def _leave(self, held: ClaimedTask) -> None:
+    def _leave(self, claimed: ClaimedTask) -> None:
         """Count a step no more as one of its project."""
-        if self.active.pop(held.key, None) is None:
+        if self.active.pop(claimed.key, None) is None:
             return
-        project = held.claim.project_id
+        project = claimed.claim.project_id
         self._active_of[project] -= 1
         if not self._active_of[project]:
             del self._active_of[project]
@@ -268,7 +268,7 @@ class WorkMetrics:
             if task.id in ids and task.ready_at is not None:
                 self.recorder.observe(metrics.CLAIM_WAIT, value=began + seconds - task.ready_at)
 
-    def stored(self, result: StepResult, held: ClaimedTask | None) -> None:
+    def stored(self, result: StepResult, claimed: ClaimedTask | None) -> None:
         """Count a result that was stored."""
         outcome = result.outcome
         task = result.claim.task
@@ -276,7 +276,7 @@ class WorkMetrics:
         self.recorder.add(metrics.RESULTS, task.kind, outcome.state)
         if result.timed_out:
             self.recorder.add(metrics.TIMEOUTS, "resource")
-        if held is not None and held.stop.is_set():
+        if claimed is not None and claimed.stop.is_set():
             self.recorder.add(metrics.CANCELS_ANSWERED, "given_up" if result.detached else "stopped")
 
     def cancel_requested(self) -> None:

@@ -103,21 +103,21 @@ class LockedOut(typing.Generic[T]):
         parts = [together, *retried] if together else retried
         try:
             while parts:
-                part = parts[0]
+                chunk = parts[0]
                 try:
-                    result = _write(database, write, part)
+                    result = _write(database, write, chunk)
                 except RowLocked:
-                    if len(part) == 1:
-                        self.retry_later(part[0])
-                    parts[:1] = [[entry] for entry in part] if len(part) > 1 else []
+                    if len(chunk) == 1:
+                        self.retry_later(chunk[0])
+                    parts[:1] = [[entry] for entry in chunk] if len(chunk) > 1 else []
                     continue
                 del parts[0]
-                for entry in part:
+                for entry in chunk:
                     self.done(entry)
-                yield part, result
+                yield chunk, result
         finally:
-            for part in parts:
-                for entry in part:
+            for chunk in parts:
+                for entry in chunk:
                     self._add(0.0, entry)
 
     def _add(self, pause: float, entry: T) -> bool:
@@ -229,8 +229,8 @@ class UnstorableResults:
             self.waiting.appendleft(LoneResult(result, is_guilty=True))
 
 
-def _write(database: Database, write: Callable[[Connection, Sequence[T]], R], part: Sequence[T]) -> R:
-    return database.write(lambda conn: write(conn, part), brief=True)
+def _write(database: Database, write: Callable[[Connection, Sequence[T]], R], chunk: Sequence[T]) -> R:
+    return database.write(lambda conn: write(conn, chunk), brief=True)
 
 
 Late = tuple[Claim, StepResult | None]
@@ -321,29 +321,29 @@ class Faults:
             )
             announce_timed_out(self._hints, self._database.write(fail))
 
-    def give_up(self, held: ClaimedTask) -> None:
+    def give_up(self, claimed: ClaimedTask) -> None:
         """Let `reconcile` requeue a claim: no step could start for it, or it ended without a result."""
-        self._unfinished.append(held.key)
-        self._note_lost(held)
+        self._unfinished.append(claimed.key)
+        self._note_lost(claimed)
 
-    def _note_lost(self, held: ClaimedTask) -> None:
+    def _note_lost(self, claimed: ClaimedTask) -> None:
         """Remember that nobody knows how far the claim's step has come, if one has started."""
-        if held.has_run:
-            self._lost.add(held.key)
+        if claimed.has_run:
+            self._lost.add(claimed.key)
 
     def repair(self) -> None:
         """Let go of claims that an error in the work loop has lost; `reconcile` requeues them."""
-        active = {held.key for held in self._executor.running()}
+        active = {claimed.key for claimed in self._executor.running()}
         # Read after those that run: a step that ends meanwhile is in one of them.
-        active |= {held.key for held, _ in list(self._executor.ended)}
+        active |= {claimed.key for claimed, _ in list(self._executor.ended)}
         active |= {claim_key(result.claim) for result in self._claims.results}
         active |= {key for key, _ in (*self._claims.polls.items(), *self._claims.due_polls.items())}
         active |= self.unstorable.claims()
         self._uncertain = True
-        lost = [held for held in self._claims.all() if held.key not in active]
-        for held in lost:
-            self._note_lost(held)
-            self._claims.remove(held, ClaimEvent.LOSE)
+        lost = [claimed for claimed in self._claims.all() if claimed.key not in active]
+        for claimed in lost:
+            self._note_lost(claimed)
+            self._claims.remove(claimed, ClaimEvent.LOSE)
         LOG.warning("The work loop continues after an error, %d claims are requeued", len(lost))
 
     def reconcile(self, who: Claimant | None) -> None:
@@ -367,14 +367,14 @@ class Faults:
         """
         now = self._clock()
 
-        def release(conn: Connection, part: Sequence[ClaimKey]) -> ReadyTasks:
-            return member_claims.release(conn, part, now=now, lost=self._lost_of(part))
+        def release(conn: Connection, chunk: Sequence[ClaimKey]) -> ReadyTasks:
+            return member_claims.release(conn, chunk, now=now, lost=self._lost_of(chunk))
 
-        for part, freed in self._locked_claims.run(self._database, claims, release):
-            self._lost.difference_update(part)
-            for key in part:
-                if (held := self._claims.get(key)) is not None:
-                    self._claims.remove(held, ClaimEvent.LOSE)
+        for chunk, freed in self._locked_claims.run(self._database, claims, release):
+            self._lost.difference_update(chunk)
+            for key in chunk:
+                if (claimed := self._claims.get(key)) is not None:
+                    self._claims.remove(claimed, ClaimEvent.LOSE)
             announce(self._hints, freed)
 
     def _lost_of(self, claims: Sequence[ClaimKey]) -> set[TaskId]:
@@ -400,21 +400,21 @@ class Faults:
         unanswered = list(self._claims.unanswered)
         self._claims.unanswered.clear()
 
-        def answer(conn: Connection, part: Sequence[ClaimKey]) -> ReadyTasks:
-            over = [key for key in part if not self._executor.runs(key)]
-            lost = self._lost_of(part)
-            return member_claims.answer(conn, who.member, requested=part, over=over, lost=lost, now=now)
+        def answer(conn: Connection, chunk: Sequence[ClaimKey]) -> ReadyTasks:
+            over = [key for key in chunk if not self._executor.runs(key)]
+            lost = self._lost_of(chunk)
+            return member_claims.answer(conn, who.member, requested=chunk, over=over, lost=lost, now=now)
 
-        for part, freed in self._locked_answers.run(self._database, unanswered, answer):
+        for chunk, freed in self._locked_answers.run(self._database, unanswered, answer):
             announce(self._hints, freed)
-            self._metrics.not_held(len(part))
+            self._metrics.not_held(len(chunk))
 
     def _forget_losses(self, who: Claimant) -> None:
         """Forget the losses of tasks whose steps have ended without a result to be stored."""
         cleared = self._executor.quarantine.cleared
         task_ids = [cleared.popleft() for _ in range(len(cleared))]
         for _ in self._locked_losses.run(
-            self._database, task_ids, lambda conn, part: losses.forget(conn, part, who.member)
+            self._database, task_ids, lambda conn, chunk: losses.forget(conn, chunk, who.member)
         ):
             pass
 

@@ -192,16 +192,16 @@ class WorkLoop:
         """
         if who == self._who:
             return
-        for held in self._claims.all():
-            self._claims.lose(held)
+        for claimed in self._claims.all():
+            self._claims.lose(claimed)
         # Hints stay: a conductor that is back in a moment claims the tasks that nobody else has claimed.
         if who is not None:
             # It may be a name we had before a short lapse: we have just dropped its claims.
             self._faults.doubt()
             # The old name counts as gone, and with it the steps that its detached threads run.
-            for held in self._executor.running():
-                if held.is_detached:
-                    self._claims.hung.append(held.claim)
+            for claimed in self._executor.running():
+                if claimed.is_detached:
+                    self._claims.hung.append(claimed.claim)
         self._who = who
 
     def run_once(self) -> float | None:
@@ -236,8 +236,10 @@ class WorkLoop:
         self._drains = True
         self._claims.intake.clear()
         if self._who is not None:
-            claimed = self._claims.all()
-            self._faults.requeue([held.key for held in claimed if held.state is ClaimState.WAITING])
+            claimed_tasks = self._claims.all()
+            self._faults.requeue(
+                [claimed.key for claimed in claimed_tasks if claimed.state is ClaimState.WAITING]
+            )
 
     def _round(self) -> float | None:
         who = self._who
@@ -270,14 +272,14 @@ class WorkLoop:
         """Take the steps that have ended out of the inbox."""
         ended = self._executor.ended
         while ended:
-            held, result = ended.popleft()
-            was_detached = held.is_detached
-            held.move(ClaimEvent.BREAK if result is None else ClaimEvent.RESULT)
+            claimed, result = ended.popleft()
+            was_detached = claimed.is_detached
+            claimed.move(ClaimEvent.BREAK if result is None else ClaimEvent.RESULT)
             if was_detached:
-                self._faults.late.append((held.claim, result))
+                self._faults.late.append((claimed.claim, result))
             elif result is None:  # The next attempt finds the resource of this one.
-                self._faults.give_up(held)
-            elif held.state is not ClaimState.STORING or self._claims.get(held.key) is not held:
+                self._faults.give_up(claimed)
+            elif claimed.state is not ClaimState.STORING or self._claims.get(claimed.key) is not claimed:
                 self._faults.late.append((result.claim, result))
             elif result.outcome is None:
                 self._claims.poll_later(result.claim, result.poll_after, result.progress)
@@ -295,17 +297,17 @@ class WorkLoop:
                 storable.append((result, result.outcome))
         return storable
 
-    def _start(self, held: ClaimedTask, progress: object, who: Claimant) -> None:
-        held.move(ClaimEvent.START)
-        if held.stop.is_set():
-            held.move(ClaimEvent.STOP)
-        self._executor.start(held, lambda: self._executor.quarantine.run(held, progress, who))
+    def _start(self, claimed: ClaimedTask, progress: object, who: Claimant) -> None:
+        claimed.move(ClaimEvent.START)
+        if claimed.stop.is_set():
+            claimed.move(ClaimEvent.STOP)
+        self._executor.start(claimed, lambda: self._executor.quarantine.run(claimed, progress, who))
 
     def _poll(self, who: Claimant) -> None:
         """Start the polls that are due."""
         most = 2 * self._limits.threads - len(self._executor.active)
-        for held, progress in self._claims.due(most, self._room):
-            self._start(held, progress, who)
+        for claimed, progress in self._claims.due(most, self._room):
+            self._start(claimed, progress, who)
 
     def _free(self) -> int:
         """Return how many tasks may be claimed.
@@ -427,12 +429,12 @@ class WorkLoop:
     def _settle(self, results: Sequence[Storable], refused: set[TaskId]) -> None:
         """Let go of the claims whose results were stored, or refused by the fence."""
         for result, outcome in results:
-            held = self._claims.get((outcome.task_id, outcome.attempt))
+            claimed = self._claims.get((outcome.task_id, outcome.attempt))
             if outcome.task_id in refused:
                 self._faults.late.append((result.claim, result))
             else:
-                self._metrics.stored(result, held)
+                self._metrics.stored(result, claimed)
             if result.keeps_claim and outcome.task_id not in refused:
                 self._claims.poll_later(result.claim, result.poll_after, result.progress)
-            elif held is not None:
-                self._claims.remove(held, ClaimEvent.CLOSE)
+            elif claimed is not None:
+                self._claims.remove(claimed, ClaimEvent.CLOSE)
