@@ -77,12 +77,12 @@ def run(conn: Connection, writes: Writes) -> CursorResult[typing.Any] | None:
     result: CursorResult[typing.Any] | None = None
     while writes:
         count = _joinable(writes) if joins else 1
-        part = [writes.pop(0) for _ in range(count)]
+        chunk = [writes.pop(0) for _ in range(count)]
         if count == 1:
-            result = conn.execute(*part[0])
+            result = conn.execute(*chunk[0])
         else:
-            parameters = {name: value for write in part for name, value in _named(write).items()}
-            result = conn.execute(_joined(*(write.statement for write in part)), parameters)
+            parameters = {name: value for write in chunk for name, value in _named(write).items()}
+            result = conn.execute(_joined(*(write.statement for write in chunk)), parameters)
     return result
 
 
@@ -244,7 +244,7 @@ def update(
         values = [{_parameter(name): row[name] for name in names} for row in ordered]
         return conn.execute(_update_one(table, names, fence), values).rowcount
     parts = (ordered[start : start + MARIADB_BATCH] for start in range(0, len(ordered), MARIADB_BATCH))
-    return sum(_update_joined(conn, table, part, fence) for part in parts)
+    return sum(_update_joined(conn, table, chunk, fence) for chunk in parts)
 
 
 def _parameter(name: str) -> str:

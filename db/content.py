@@ -161,8 +161,8 @@ def purge_unused(
     c = tables.content
     u = tables.content_use
     unused = (c.c.created_at < now - KEEP_UNUSED, ~sa.exists().where(u.c.content_id == c.c.id))
-    part = list(
+    chunk = list(
         conn.execute(sa.select(c.c.id).where(c.c.id > (after or "")).order_by(c.c.id).limit(limit)).scalars()
     )
-    count = conn.execute(sa.delete(c).where(c.c.id.in_(part), *unused)).rowcount
-    return count, ContentId(part[-1]) if len(part) == limit else None
+    count = conn.execute(sa.delete(c).where(c.c.id.in_(chunk), *unused)).rowcount
+    return count, ContentId(chunk[-1]) if len(chunk) == limit else None

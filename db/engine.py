@@ -126,20 +126,20 @@ class ServerClock:
             self._next = now + AGAIN
             return True
 
-    def measured(self, server: float, before: float, after: float) -> None:
+    def measured(self, server: float, sent_at: float, after: float) -> None:
         """Accept a measurement, or leave it out if it took too long.
 
         :param server: the server's time at some moment between the two others.
-        :param before: the moment of the question, by our monotonic clock.
+        :param sent_at: the moment of the question, by our monotonic clock.
         :param after: the moment of the answer, by our monotonic clock.
         """
         with self._lock:
-            if after - before > self._tolerance:
-                LOG.debug("Ignoring a measurement of the database's time that took %.1f s", after - before)
+            if after - sent_at > self._tolerance:
+                LOG.debug("Ignoring a measurement of the database's time that took %.1f s", after - sent_at)
                 return
             # The true offset is between these two; the known one stays while it may be true.
             low = server - after
-            high = server - before
+            high = server - sent_at
             old = self._offset
             new = (low + high) / 2 if old is None else min(max(old, low), high)
             if old is not None and abs(new - old) > self._tolerance:
@@ -404,10 +404,10 @@ class Database:
     def _measure(self, conn: Connection) -> None:
         clock = self.clock
         if clock.take_turn():
-            before = clock.monotonic()
+            sent_at = clock.monotonic()
             server = server_time(conn)
             # SQLite has no server: its time is the host's.
-            clock.measured(clock.wall() if server is None else server, before, clock.monotonic())
+            clock.measured(clock.wall() if server is None else server, sent_at, clock.monotonic())
 
     def _end_brief(self, conn: Connection) -> None:
         try:

@@ -45,8 +45,8 @@ _BY_IDS = sa.select(tables.resource).where(OneOf(tables.resource.c.id))
 def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Resource]:
     """Return the resources that exist, by their ids."""
     rows_by_id: dict[ResourceId, Resource] = {}
-    for part in chunks(ids):
-        rows = conn.execute(_BY_IDS, {"ids": part}).mappings()
+    for chunk in chunks(ids):
+        rows = conn.execute(_BY_IDS, {"ids": chunk}).mappings()
         rows_by_id.update((row["id"], Resource(**row)) for row in rows)
     return rows_by_id
 
@@ -105,9 +105,9 @@ def lock_free(conn: Connection, ids: Iterable[ResourceId], claimed: Set[Resource
     """
     rows = ClaimedRows()
     count = len(_FIELDS)
-    for part in chunks(ids):
-        claimed_ids = [i for i in part if i in claimed]
-        for row in conn.execute(_SKIPPING, {"ids": part, "claimed_ids": claimed_ids}):
+    for chunk in chunks(ids):
+        claimed_ids = [i for i in chunk if i in claimed]
+        for row in conn.execute(_SKIPPING, {"ids": chunk, "claimed_ids": claimed_ids}):
             resource = Resource(*row[:count])
             rows.resources[resource.id] = resource
             if row.free_id is None and resource.id in claimed:
@@ -289,8 +289,8 @@ def set_status(
 
 def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
     """Delete rows."""
-    for part in chunks(ids):
-        conn.execute(_DELETE, {"ids": part})
+    for chunk in chunks(ids):
+        conn.execute(_DELETE, {"ids": chunk})
 
 
 _DELETE = sa.delete(tables.resource).where(OneOf(tables.resource.c.id))
@@ -313,8 +313,8 @@ def _store(conn: Connection, rows: Iterable[JsonMap]) -> None:
     by_columns: dict[tuple[str, ...], list[JsonMap]] = {}
     for row in rows:
         by_columns.setdefault(tuple(sorted(row)), []).append(row)
-    for columns, part in sorted(by_columns.items()):
-        bulk.update(conn, tables.resource, [{name: row[name] for name in columns} for row in part])
+    for columns, group in sorted(by_columns.items()):
+        bulk.update(conn, tables.resource, [{name: row[name] for name in columns} for row in group])
 
 
 def replace_by(conn: Connection, resource_id: ResourceId, new: Resource) -> None:

@@ -128,8 +128,8 @@ def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:
     """Return the stacks with their tags, which are read by few queries."""
     tags: dict[str, list[str]] = {}
     for start in range(0, len(stacks), 500):
-        part = [stack.id for stack in stacks[start : start + 500]]
-        for stack_id, tag in conn.execute(_TAGS, {"ids": part}):
+        chunk = [stack.id for stack in stacks[start : start + 500]]
+        for stack_id, tag in conn.execute(_TAGS, {"ids": chunk}):
             tags.setdefault(stack_id, []).append(tag)
     return [replace(stack, tags=tuple(tags[stack.id])) if stack.id in tags else stack for stack in stacks]
 

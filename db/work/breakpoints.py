@@ -104,7 +104,7 @@ def _abort(conn: Connection, hit: BreakpointHit, rows: dict[ResourceId, Resource
 
 
 def notify(
-    conn: Connection, fact: EventKind, held: Sequence[tuple[Resource, str]], by: str | None, now: float
+    conn: Connection, fact: EventKind, held_tasks: Sequence[tuple[Resource, str]], by: str | None, now: float
 ) -> None:
     """Store the events of resources at their breakpoints, and notify them.
 
@@ -112,8 +112,8 @@ def notify(
     :param by: host of the conductor; None: the API.
     """
     say = breakpoint_rules.reached_reason if fact == EventKind.REACHED else breakpoint_rules.cleared_reason
-    sinks = event_sinks.of_stacks(conn, {row.stack_id for row, _ in held})
-    entries = [(_event_of(row, say(hook), by, now, row.stack_id in sinks), hook) for row, hook in held]
+    sinks = event_sinks.of_stacks(conn, {row.stack_id for row, _ in held_tasks})
+    entries = [(_event_of(row, say(hook), by, now, row.stack_id in sinks), hook) for row, hook in held_tasks]
     events.add_many(conn, [event for event, _ in entries])
     notifications.at_breakpoints(
         conn,
@@ -166,7 +166,7 @@ def held_in_tree(conn: Connection, stack_id: StackId) -> tuple[list[HeldTask], d
         .order_by(s.c.depth, r.c.name, s.c.id)
     )
     paths: dict[str, str] = {}
-    held: list[HeldTask] = []
+    held_tasks: list[HeldTask] = []
     traversals: dict[TraversalId, StackId] = {}
     for row in conn.execute(query).all():
         above = paths.get(row.parent_id, "")
@@ -175,8 +175,8 @@ def held_in_tree(conn: Connection, stack_id: StackId) -> tuple[list[HeldTask], d
             traversals[TraversalId(row.traversal)] = StackId(row.id)
     for traversal, where in traversals.items():
         of_stack = held_of(conn, traversal)
-        held += [replace(item, path=f"{paths[where]}{item.resource_name}") for item in of_stack]
-    return held, traversals
+        held_tasks += [replace(item, path=f"{paths[where]}{item.resource_name}") for item in of_stack]
+    return held_tasks, traversals
 
 
 def held_of(conn: Connection, traversal: TraversalId, *, limit: int | None = None) -> list[HeldTask]:
@@ -205,11 +205,11 @@ def show_on_stack(conn: Connection, stack_id: StackId, traversal: TraversalId) -
     """Name the breakpoints in the stack's status reason; the caller holds the traversal's row."""
     t = tables.task
     s = tables.stack
-    held = held_of(conn, traversal, limit=NAMED)
-    if held:
+    held_tasks = held_of(conn, traversal, limit=NAMED)
+    if held_tasks:
         query = sa.select(sa.func.count()).where(t.c.traversal == traversal, t.c.state == TaskState.HELD)
-        count = len(held) if len(held) < NAMED else int(conn.execute(query).scalar_one())
-        named = [(item.hook, item.resource_name) for item in held]
+        count = len(held_tasks) if len(held_tasks) < NAMED else int(conn.execute(query).scalar_one())
+        named = [(item.hook, item.resource_name) for item in held_tasks]
         reason = s.c.action + sa.literal(breakpoint_rules.paused_reason("", named, count))
     else:
         reason = sa.literal("Stack ") + s.c.action + sa.literal(" started")

@@ -83,9 +83,9 @@ def cancel_unstarted(
         row.id for row in rows if carry_over is not None and row.id in carry_over.tasks and row.state in BEGUN
     ]
     if carry_over is not None:
-        for part in chunks(locked_tasks):
+        for chunk in chunks(locked_tasks):
             conn.execute(
-                sa.update(t).where(t.c.id.in_(part)).values(traversal=carry_over.traversal, losses=None)
+                sa.update(t).where(t.c.id.in_(chunk)).values(traversal=carry_over.traversal, losses=None)
             )
     _cancel(conn, [row for row in rows if row.id not in set(locked_tasks)], now=now)
     return [TaskId(task_id) for task_id in locked_tasks]
@@ -133,9 +133,9 @@ def _locked(conn: Connection, *id_lists: Iterable[int]) -> list[typing.Any]:
     t = tables.task
     columns = (t.c.id, t.c.state, t.c.resource_id, t.c.attempt, t.c.hook, t.c.waits_on)
     rows: list[typing.Any] = []
-    for part in chunks(itertools.chain(*id_lists)):
+    for chunk in chunks(itertools.chain(*id_lists)):
         rows += conn.execute(
-            sa.select(*columns).where(t.c.id.in_(part)).order_by(t.c.id).with_for_update()
+            sa.select(*columns).where(t.c.id.in_(chunk)).order_by(t.c.id).with_for_update()
         ).all()
     return rows
 
@@ -145,8 +145,8 @@ def _cancel(conn: Connection, rows: Iterable[typing.Any], *, now: float) -> int:
     unstarted = [row for row in rows if row.state in UNSTARTED]
     transitions.cancel(conn, [row.id for row in unstarted])
     deleted = [row.resource_id for row in unstarted if row.hook == POST_DELETE]
-    for part in chunks(deleted):
-        conn.execute(sa.delete(tables.resource).where(tables.resource.c.id.in_(part)))
+    for chunk in chunks(deleted):
+        conn.execute(sa.delete(tables.resource).where(tables.resource.c.id.in_(chunk)))
     show_aborted(conn, [row.resource_id for row in unstarted if row.attempt > 0], now=now)
     return len(unstarted)
 
@@ -156,8 +156,8 @@ def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: f
     r = tables.resource
     reason = r.c.action + cancelled_reason("")
     values = {"status": Status.FAILED, "reason": reason, "cancelled": True, "updated_at": now}
-    for part in chunks(i for i in resource_ids if i is not None):
-        changed = sa.update(r).where(r.c.id.in_(part), r.c.status == Status.IN_PROGRESS)
+    for chunk in chunks(i for i in resource_ids if i is not None):
+        changed = sa.update(r).where(r.c.id.in_(chunk), r.c.status == Status.IN_PROGRESS)
         conn.execute(changed.values(**values))
 
 
@@ -181,8 +181,8 @@ def show_lost(conn: Connection, lost: Iterable[Task], *, now: float) -> None:
     for kind, resource_ids in ids.items():
         action = "DELETE" if kind in DELETING else kind.upper()
         values = {"action": action, "status": Status.IN_PROGRESS, "reason": LOST, "updated_at": now}
-        for part in chunks(resource_ids):
-            complete = (r.c.id.in_(part), r.c.status == Status.COMPLETE, *replaced.get(kind, ()))
+        for chunk in chunks(resource_ids):
+            complete = (r.c.id.in_(chunk), r.c.status == Status.COMPLETE, *replaced.get(kind, ()))
             conn.execute(sa.update(r).where(*complete).values(**values))
 
 
@@ -246,10 +246,10 @@ def ask_to_stop(conn: Connection, task_ids: Iterable[TaskId], *, now: float, sto
     after `stop_by`.
     """
     t = tables.task
-    for part in chunks(task_ids):
+    for chunk in chunks(task_ids):
         conn.execute(
             sa.update(t)
-            .where(t.c.id.in_(part), t.c.state == TaskState.RUNNING, t.c.stop_by.is_(None))
+            .where(t.c.id.in_(chunk), t.c.state == TaskState.RUNNING, t.c.stop_by.is_(None))
             .values(stop_by=stop_by, due_at=min(now + ASK_AGAIN, stop_by + MARGIN))
         )
 

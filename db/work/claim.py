@@ -126,8 +126,8 @@ def claim(
     :param waiting: tasks to claim, too, which this transaction has just counted down to no predecessor.
     """
     candidates = list(waiting)
-    for part in chunks(task_ids) if task_ids else ():
-        candidates += [Task.of(dict(row)) for row in conn.execute(_READY, {"ids": part}).mappings()]
+    for chunk in chunks(task_ids) if task_ids else ():
+        candidates += [Task.of(dict(row)) for row in conn.execute(_READY, {"ids": chunk}).mappings()]
     if not candidates:
         return Claimed()
     shown_ids = {

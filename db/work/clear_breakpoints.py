@@ -41,39 +41,41 @@ def clear(
     :param by: host of the conductor, for the events; None: the API.
     """
     ids = set(task_ids)
-    held = _lock(conn, ids)
-    if {task.id for task in held} != ids:
+    held_tasks = _lock(conn, ids)
+    if {task.id for task in held_tasks} != ids:
         return None
-    rows = resources.by_ids(conn, [ResourceId(task.resource_id or 0) for task in held])
-    _store(conn, held, now=now)
-    deleted = [row.id for row in rows.values() if row.id in _deleted(held)]
+    rows = resources.by_ids(conn, [ResourceId(task.resource_id or 0) for task in held_tasks])
+    _store(conn, held_tasks, now=now)
+    deleted = [row.id for row in rows.values() if row.id in _deleted(held_tasks)]
     resources.delete_many(conn, deleted)
-    for number, count in sorted(Counter(_numbers(held)).items()):
+    for number, count in sorted(Counter(_numbers(held_tasks)).items()):
         traversals.count_held(conn, number, -count)
-    for traversal in sorted({task.traversal for task in held}):
+    for traversal in sorted({task.traversal for task in held_tasks}):
         set_stepping(conn, traversal, stepping)
-    pairs = [(rows[i], task.hook or "") for task in held if (i := ResourceId(task.resource_id or 0)) in rows]
+    pairs = [
+        (rows[i], task.hook or "") for task in held_tasks if (i := ResourceId(task.resource_id or 0)) in rows
+    ]
     breakpoints.notify(conn, EventKind.CLEARED, pairs, by, now)
-    for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in held}):
+    for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in held_tasks}):
         countdown.resume_deadline(conn, stack_id, traversal, now=now)
-    return _go_on(conn, held, by=by, now=now)
+    return _go_on(conn, held_tasks, by=by, now=now)
 
 
 def _lock(conn: Connection, task_ids: Iterable[TaskId]) -> list[Task]:
     t = tables.task
-    held: list[Task] = []
-    for part in chunks(task_ids):
-        query = sa.select(t).where(t.c.id.in_(part), t.c.state == TaskState.HELD).order_by(t.c.id)
+    held_tasks: list[Task] = []
+    for chunk in chunks(task_ids):
+        query = sa.select(t).where(t.c.id.in_(chunk), t.c.state == TaskState.HELD).order_by(t.c.id)
         rows = conn.execute(query.with_for_update()).mappings()
-        held += [Task.of(dict(row)) for row in rows]
-    return held
+        held_tasks += [Task.of(dict(row)) for row in rows]
+    return held_tasks
 
 
-def _store(conn: Connection, held: Sequence[Task], *, now: float) -> None:
+def _store(conn: Connection, held_tasks: Sequence[Task], *, now: float) -> None:
     """Let tasks that were held before their action run, and end those that were held after it."""
-    transitions.complete(conn, [task.id for task in held if breakpoint_rules.is_post(task.hook)])
+    transitions.complete(conn, [task.id for task in held_tasks if breakpoint_rules.is_post(task.hook)])
     groups: dict[str, list[TaskId]] = {}
-    for task in held:
+    for task in held_tasks:
         if not breakpoint_rules.is_post(task.hook):
             ahead = {hook: options for hook, options in (task.hooks or {}).items() if hook != task.hook}
             groups.setdefault(json.dumps(ahead), []).append(task.id)
@@ -81,13 +83,13 @@ def _store(conn: Connection, held: Sequence[Task], *, now: float) -> None:
         transitions.clear(conn, ids, ahead=json.loads(ahead_text) or None, now=now)
 
 
-def _deleted(held: Sequence[Task]) -> set[int | None]:
+def _deleted(held_tasks: Sequence[Task]) -> set[int | None]:
     """Return the resources whose rows were kept only to show the breakpoint."""
-    return {task.resource_id for task in held if task.hook == POST_DELETE}
+    return {task.resource_id for task in held_tasks if task.hook == POST_DELETE}
 
 
-def _numbers(held: Sequence[Task]) -> list[TraversalNumber]:
-    return [task.finish_id for task in held if task.finish_id is not None]
+def _numbers(held_tasks: Sequence[Task]) -> list[TraversalNumber]:
+    return [task.finish_id for task in held_tasks if task.finish_id is not None]
 
 
 def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None) -> None:
@@ -98,21 +100,21 @@ def set_stepping(conn: Connection, traversal: TraversalId, stepping: bool | None
     waiting = (t.c.traversal == traversal, t.c.state == TaskState.WAITING)
     # Locked in the order of ids, as all rows are.
     ids = conn.execute(sa.select(t.c.id).where(*waiting, t.c.stepped.is_not(stepping))).scalars()
-    for part in chunks(ids):
-        list(conn.execute(sa.select(t.c.id).where(t.c.id.in_(part)).order_by(t.c.id).with_for_update()))
-        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(stepped=stepping))
+    for chunk in chunks(ids):
+        list(conn.execute(sa.select(t.c.id).where(t.c.id.in_(chunk)).order_by(t.c.id).with_for_update()))
+        conn.execute(sa.update(t).where(t.c.id.in_(chunk)).values(stepped=stepping))
 
 
-def _go_on(conn: Connection, held: Sequence[Task], *, by: str | None, now: float) -> Cleared:
-    ready = {task.id: task.traversal for task in held if not breakpoint_rules.is_post(task.hook)}
-    ended = [task for task in held if breakpoint_rules.is_post(task.hook)]
+def _go_on(conn: Connection, held_tasks: Sequence[Task], *, by: str | None, now: float) -> Cleared:
+    ready = {task.id: task.traversal for task in held_tasks if not breakpoint_rules.is_post(task.hook)}
+    ended = [task for task in held_tasks if breakpoint_rules.is_post(task.hook)]
     free, _ = breakpoints.unblock(
         conn, count_down(conn, [FinishedTask(task) for task in ended], now=now), by=by, now=now
     )
     ready.update(free)
-    for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in held}):
+    for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in held_tasks}):
         breakpoints.show_on_stack(conn, stack_id, traversal)
-    numbers = {*_numbers(held), *countdown.newer_traversals(conn, ended)}
+    numbers = {*_numbers(held_tasks), *countdown.newer_traversals(conn, ended)}
     ready.update(_end(conn, numbers, by=by, now=now))
     return Cleared(_by_traversal(ready))
 

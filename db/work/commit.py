@@ -136,7 +136,7 @@ def admit(
     if completed := conn.dialect.update_returning and _only_complete(outcomes):
         tasks = transitions.complete_attempts(conn, task_ids, attempt=outcomes[0].attempt, member=who.member)
     else:
-        locked = (conn.execute(_LOCKED, {"ids": part}).mappings() for part in chunks(task_ids))
+        locked = (conn.execute(_LOCKED, {"ids": chunk}).mappings() for chunk in chunks(task_ids))
         tasks = [Task.of(dict(row)) for rows in locked for row in rows]
     rows = {task.id: task for task in tasks}
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]

@@ -93,7 +93,9 @@ def lock_successors(conn: Connection, ended: Iterable[Task]) -> list[Task]:
     if not ids:
         return []
     return [
-        Task.of(dict(row)) for part in chunks(ids) for row in conn.execute(_WAITING, {"ids": part}).mappings()
+        Task.of(dict(row))
+        for chunk in chunks(ids)
+        for row in conn.execute(_WAITING, {"ids": chunk}).mappings()
     ]
 
 
@@ -120,8 +122,8 @@ def count_successors(conn: Connection, ended: Sequence[FinishedTask], *, now: fl
         else:
             by_count.setdefault(counts[task.id], []).append(task.id)
     for count, ids in sorted(by_count.items()):
-        for part in chunks(ids):
-            conn.execute(_COUNT_DOWN, {"ids": part, "by": count})
+        for chunk in chunks(ids):
+            conn.execute(_COUNT_DOWN, {"ids": chunk, "by": count})
     return free
 
 
@@ -186,10 +188,10 @@ def pause_parents(conn: Connection, parked: Iterable[TaskId], *, now: float) -> 
     """
     t = tables.task
     numbers = set[TraversalNumber]()
-    for part in chunks(parked):
+    for chunk in chunks(parked):
         # The time for which the child is paused is no part of the resource's timeout.
-        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(due_at=None, expires_at=None))
-        finish_ids = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part))).scalars()
+        conn.execute(sa.update(t).where(t.c.id.in_(chunk)).values(due_at=None, expires_at=None))
+        finish_ids = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(chunk))).scalars()
         numbers |= {TraversalNumber(number) for number in finish_ids if number is not None}
     for number in sorted(numbers):
         traversals.note_paused_child(conn, number)
@@ -233,8 +235,8 @@ def _rests(conn: Connection, traversal: Traversal) -> bool:
         return False
     children = conn.execute(child).scalars().all()
     for start in range(0, len(children), BATCH):
-        part = sorted(children)[start : start + BATCH]
-        locked = sa.select(s.c.remaining).where(s.c.id.in_(part)).order_by(s.c.id).with_for_update()
+        chunk = sorted(children)[start : start + BATCH]
+        locked = sa.select(s.c.remaining).where(s.c.id.in_(chunk)).order_by(s.c.id).with_for_update()
         if None in conn.execute(locked).scalars().all():
             return False
     return traversal.held_tasks > 0 or bool(children)
@@ -285,7 +287,7 @@ def newer_traversals(conn: Connection, ended: Sequence[Task]) -> set[TraversalNu
     t = tables.task
     newer = (successor for task in ended if task.standing != Standing.OWN for successor in task.successors)
     numbers: set[TraversalNumber] = set()
-    for part in chunks(newer):
-        rows = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(part)).distinct()).scalars()
+    for chunk in chunks(newer):
+        rows = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(chunk)).distinct()).scalars()
         numbers.update(TraversalNumber(number) for number in rows if number is not None)
     return numbers - {task.finish_id for task in ended if task.finish_id is not None}

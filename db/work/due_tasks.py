@@ -114,8 +114,8 @@ def repeat_hints(conn: Connection, due: Sequence[DueTask], *, now: float) -> lis
     t = tables.task
     count_of = {task.id: task.redelivered for task in due}
     rows: list[bulk.Row] = []
-    for part in chunks(count_of):
-        ready = sa.and_(t.c.id.in_(part), t.c.state == TaskState.READY)
+    for chunk in chunks(count_of):
+        ready = sa.and_(t.c.id.in_(chunk), t.c.state == TaskState.READY)
         query = sa.select(t.c.id, t.c.redelivered).where(ready).order_by(t.c.id)
         for task_id, count in conn.execute(query.with_for_update(skip_locked=True)):
             if count == count_of[task_id]:
@@ -141,8 +141,9 @@ def restart_hints(conn: Connection, task_ids: Iterable[TaskId], *, now: float) -
     """Repeat the hints of ready tasks from the first interval on; return the tasks, to be hinted at now."""
     t = tables.task
     ready = lock_many(conn, task_ids, TaskState.READY)
-    for part in chunks(row.id for row in ready):
-        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(redelivered=0, due_at=now + REDELIVER_AFTER))
+    for chunk in chunks(row.id for row in ready):
+        values = {"redelivered": 0, "due_at": now + REDELIVER_AFTER}
+        conn.execute(sa.update(t).where(t.c.id.in_(chunk)).values(values))
     return by_traversal(ready)
 
 
@@ -150,8 +151,8 @@ def wake_due(conn: Connection, tasks: Sequence[DueTask], *, now: float) -> list[
     """Let the parked tasks be claimed that are due; return those that were still parked."""
     t = tables.task
     woken: list[TaskId] = []
-    for part in chunks(task.id for task in tasks):
-        due = sa.and_(t.c.id.in_(part), t.c.state == TaskState.PARKED, t.c.due_at <= now)
+    for chunk in chunks(task.id for task in tasks):
+        due = sa.and_(t.c.id.in_(chunk), t.c.state == TaskState.PARKED, t.c.due_at <= now)
         locked = lock(conn, due, skip_locked=True)
         transitions.wake(conn, [row.id for row in locked], now=now)
         woken.extend(row.id for row in locked)

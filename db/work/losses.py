@@ -58,17 +58,17 @@ def count(conn: Connection, lost: Sequence[Task], loss: Loss) -> None:
         if len(known_hosts) < loss.most - 1 or (len(known_hosts) == loss.most - 1 and announced):
             changed.setdefault(json.dumps([*known_hosts, loss.host]), []).append(task.id)
     for names, ids in sorted(changed.items()):
-        for part in chunks(ids):
-            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(losses={"hosts": json.loads(names)}))
+        for chunk in chunks(ids):
+            conn.execute(sa.update(t).where(t.c.id.in_(chunk)).values(losses={"hosts": json.loads(names)}))
 
 
 def forgive(conn: Connection, task_ids: Iterable[TaskId], host: str) -> None:
     """Take back one loss of a host for these tasks: its process lives."""
     t = tables.task
-    for part in chunks(task_ids):
+    for chunk in chunks(task_ids):
         rows = conn.execute(
             sa.select(t.c.id, t.c.losses)
-            .where(t.c.id.in_(part), t.c.losses.is_not(None))
+            .where(t.c.id.in_(chunk), t.c.losses.is_not(None))
             .order_by(t.c.id)
             .with_for_update()
         ).all()
@@ -101,6 +101,6 @@ def forget(conn: Connection, task_ids: Iterable[TaskId], member: MemberId | None
     :param member: the member whose tasks alone are changed; None: all of the tasks.
     """
     t = tables.task
-    held = () if member is None else (t.c.member == member,)
-    for part in chunks(task_ids):
-        conn.execute(sa.update(t).where(t.c.id.in_(part), *held).values(losses=None))
+    is_of_member = () if member is None else (t.c.member == member,)
+    for chunk in chunks(task_ids):
+        conn.execute(sa.update(t).where(t.c.id.in_(chunk), *is_of_member).values(losses=None))

@@ -44,10 +44,10 @@ def release(
     t = tables.task
     attempts = dict(claims)
     freed = ReadyTasks()
-    for part in chunks(attempts):
+    for chunk in chunks(attempts):
         rows = conn.execute(
             sa.select(t)
-            .where(t.c.id.in_(part), t.c.state == TaskState.RUNNING)
+            .where(t.c.id.in_(chunk), t.c.state == TaskState.RUNNING)
             .order_by(t.c.id)
             .with_for_update()
         ).mappings()
@@ -110,10 +110,10 @@ def still_claimed(conn: Connection, claims: Claims) -> list[tuple[TaskId, int]]:
     t = tables.task
     attempts = dict(claims)
     claims_left: list[tuple[TaskId, int]] = []
-    for part in chunks(attempts):
+    for chunk in chunks(attempts):
         rows = conn.execute(
             sa.select(t.c.id, t.c.attempt)
-            .where(t.c.id.in_(part), t.c.state == TaskState.RUNNING)
+            .where(t.c.id.in_(chunk), t.c.state == TaskState.RUNNING)
             .order_by(t.c.id)
             .with_for_update()
         )

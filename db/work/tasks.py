@@ -121,16 +121,16 @@ def supersede(conn: Connection, running: Iterable[Task], spared: Collection[Task
     for task in running:
         by_standing[Standing.CARRIED_OVER if task.id in spared else Standing.SUPERSEDED].append(task.id)
     for standing, ids in by_standing.items():
-        for part in chunks(ids):
-            conn.execute(sa.update(t).where(t.c.id.in_(part)).values(standing=standing))
+        for chunk in chunks(ids):
+            conn.execute(sa.update(t).where(t.c.id.in_(chunk)).values(standing=standing))
 
 
 def inherit(conn: Connection, task_ids: Iterable[TaskId], number: TraversalNumber) -> None:
     """Assign carried-over tasks to a traversal, which counts them already."""
     t = tables.task
-    for part in chunks(task_ids):
+    for chunk in chunks(task_ids):
         values = {"finish_id": number, "standing": Standing.CARRIED_OVER}
-        conn.execute(sa.update(t).where(t.c.id.in_(part)).values(**values))
+        conn.execute(sa.update(t).where(t.c.id.in_(chunk)).values(**values))
 
 
 def set_successors(conn: Connection, task_id: TaskId, successors: Sequence[TaskId]) -> None:
@@ -162,8 +162,8 @@ def lock_many(conn: Connection, task_ids: Iterable[TaskId], state: TaskState) ->
     t = tables.task
     return [
         row
-        for part in chunks(sorted(task_ids))
-        for row in lock(conn, sa.and_(t.c.id.in_(part), t.c.state == state))
+        for chunk in chunks(sorted(task_ids))
+        for row in lock(conn, sa.and_(t.c.id.in_(chunk), t.c.state == state))
     ]
 
 

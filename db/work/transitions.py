@@ -87,7 +87,7 @@ check(ALL, TRANSITIONS)
 
 
 def _run(conn: Connection, statement: sa.Update, task_ids: Iterable[TaskId], **values: typing.Any) -> int:
-    return sum(conn.execute(statement, {"ids": part, **values}).rowcount for part in chunks(task_ids))
+    return sum(conn.execute(statement, {"ids": chunk, **values}).rowcount for chunk in chunks(task_ids))
 
 
 _NOW: sa.BindParameter[float] = sa.bindparam("now", type_=sa.Float)
@@ -128,8 +128,8 @@ def claim(writes: Writes, task_ids: Iterable[TaskId], *, member: MemberId, now: 
     A waiting task becomes running at once if the caller has counted it down to no predecessor in this
     transaction: nobody else has seen it as ready.
     """
-    for part in chunks(task_ids):
-        writes.append(Write(_CLAIM, {"ids": part, "claimant": member, "now": now}))
+    for chunk in chunks(task_ids):
+        writes.append(Write(_CLAIM, {"ids": chunk, "claimant": member, "now": now}))
 
 
 _HOLD = HOLD.statement(
@@ -263,8 +263,8 @@ def complete_attempts(
     values = {"claimed_as": attempt, "claimant": member}
     rows = [
         dict(row)
-        for part in chunks(task_ids)
-        for row in conn.execute(_COMPLETE_ATTEMPTS, {"ids": part, **values}).mappings()
+        for chunk in chunks(task_ids)
+        for row in conn.execute(_COMPLETE_ATTEMPTS, {"ids": chunk, **values}).mappings()
     ]
     return [Task.of({**row, "state": TaskState.RUNNING, "member": member}) for row in rows]
 
