@@ -46,14 +46,14 @@ def store_result(
         config = software.get_config(conn, current.config_id, owner.project_id)
     except NotFound:
         return None
-    place = context.sealer.of_software(current.project_id)
-    derived = opened(place, config.body)
-    before = opened(place, current.output_values)
+    sealer = context.sealer.of_software(current.project_id)
+    derived = opened(sealer, config.body)
+    before = opened(sealer, current.output_values)
     result = result_of(derived.value["outputs"], before.value or {}, details)
     changes = {
         "status": result.status,
         "reason": redacted(result.reason, derived.secrets)[:LONGEST_REASON],
-        "output_values": stored(place, result.outputs, derived.secrets | before.secrets),
+        "output_values": stored(sealer, result.outputs, derived.secrets | before.secrets),
         "output_size": json_size(result.outputs),
     }
     changed = software.change_deployment(conn, current, changes, now)

@@ -39,8 +39,8 @@ def all_near(name: str, candidates: Iterable[str], *, most: int, alike: float = 
 
 def did_you_mean(name: str, names: Iterable[str], *, alike: float = _ALIKE) -> str:
     """Return ``; did you mean "x"?`` where a known name is similar, else an empty text."""
-    near = nearest(name, names, alike=alike)
-    return f'; did you mean "{near}"?' if near is not None else ""
+    guess = nearest(name, names, alike=alike)
+    return f'; did you mean "{guess}"?' if guess is not None else ""
 
 
 def closest(name: str, candidates: Iterable[str]) -> str:

@@ -102,12 +102,12 @@ class _Border:
         for name, definition in self._resources.items():
             if name not in self._nested:
                 yield name, self._index.find_in(naming, definition, declared[name])
-        beside = {
+        siblings = {
             name: self._index.find_mentioned_in(naming, self._mentions[name], self._inside)
             for name in self._nested
         }
         for name in (name for name in self._resources if name in self._nested):
-            others = {other for other in beside[name] if name not in beside[other]}
+            others = {other for other in siblings[name] if name not in siblings[other]}
             yield name, self._index.find_mentioned(self._mentions[name], self._inside) | others
         for name, definition in self._resources.items():
             if name not in self._nested:

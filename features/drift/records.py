@@ -81,10 +81,10 @@ class DriftRecords:
         self._interval = interval
         self._heal = heal
 
-    def store(self, observations: Sequence[Observation], before: Mapping[ResourceId, ResourceDrift]) -> None:
+    def store(self, observations: Sequence[Observation], earlier: Mapping[ResourceId, ResourceDrift]) -> None:
         """Store the outcomes that have changed, then heal the stacks that ask for it.
 
-        :param before: the resources of the stacks that differed at the observation before.
+        :param earlier: the resources of the stacks that differed at the observation before.
         """
         database = self._services.database
         stack_ids = [observation.stack.id for observation in observations]
@@ -92,24 +92,24 @@ class DriftRecords:
         changed = list[tuple[StackDrift, list[ResourceDrift], Observation]]()
         for observation in observations:
             old = stored.get(observation.stack.id)
-            rows = [row for row in before.values() if row.stack_id == observation.stack.id]
+            rows = [row for row in earlier.values() if row.stack_id == observation.stack.id]
             outcome, differing = self._outcome(observation, old, rows)
             is_observed = old is not None or observation.observed > 0
             if is_observed and (_essence(outcome) != _essence(old) or differing != rows):
                 changed.append((outcome, differing, observation))
         for start in range(0, len(changed), TOGETHER):
-            write = functools.partial(self._write, part=changed[start : start + TOGETHER], before=before)
+            write = functools.partial(self._write, part=changed[start : start + TOGETHER], earlier=earlier)
             database.write(write)
         for observation in observations:
             if self._heal is not None and observation.may_heal():
                 self._begin_healing(observation.stack)
 
     def _outcome(
-        self, observation: Observation, old: StackDrift | None, before: Sequence[ResourceDrift]
+        self, observation: Observation, old: StackDrift | None, earlier: Sequence[ResourceDrift]
     ) -> tuple[StackDrift, list[ResourceDrift]]:
         now = self._services.clock()
         stack = observation.stack
-        since = {(row.resource_id, row.kind): row.since for row in before}
+        since = {(row.resource_id, row.kind): row.since for row in earlier}
         differing = [
             ResourceDrift(
                 one.resource.id,
@@ -121,7 +121,7 @@ class DriftRecords:
             for one in observation.differing
         ]
         # Where a service does not answer, what it said before is all that is known.
-        differing += [row for row in before if row.resource_id in observation.unknown]
+        differing += [row for row in earlier if row.resource_id in observation.unknown]
         differing.sort(key=lambda row: row.resource_id)
         state = DriftState.IN_SYNC
         if differing:
@@ -137,7 +137,7 @@ class DriftRecords:
         self,
         conn: Connection,
         part: Sequence[tuple[StackDrift, list[ResourceDrift], Observation]],
-        before: Mapping[ResourceId, ResourceDrift],
+        earlier: Mapping[ResourceId, ResourceDrift],
     ) -> None:
         """Store outcomes of stacks that have done nothing meanwhile, and record what has changed."""
         locked = stacks.lock_each(conn, [outcome.stack_id for outcome, _, _ in part])
@@ -146,14 +146,14 @@ class DriftRecords:
             if stack is None or stack.traversal != outcome.traversal or stack.deleted_at is not None:
                 continue
             drift.store(conn, outcome, differing)
-            self._record(conn, observation, differing, before)
+            self._record(conn, observation, differing, earlier)
 
     def _record(
         self,
         conn: Connection,
         observation: Observation,
         differing: Sequence[ResourceDrift],
-        before: Mapping[ResourceId, ResourceDrift],
+        earlier: Mapping[ResourceId, ResourceDrift],
     ) -> None:
         """Record an event, and a notification, of each resource that begins to differ, or ends to."""
         stack = observation.stack
@@ -161,10 +161,10 @@ class DriftRecords:
         recorded = [
             self._event(stack, one.resource, DETECTED, one.difference.text(one.policy))
             for one in observation.differing
-            if (old := before.get(one.resource.id)) is None
+            if (old := earlier.get(one.resource.id)) is None
             or (old.kind, old.properties) != (one.difference.kind, one.difference.properties)
         ]
-        ended = [row.resource_id for row in before.values() if row.stack_id == stack.id]
+        ended = [row.resource_id for row in earlier.values() if row.stack_id == stack.id]
         rows = resources.by_ids(conn, [key for key in ended if key not in remaining])
         recorded += [
             self._event(stack, row, RESOLVED, "It is as in the template again, or was replaced")

@@ -63,8 +63,8 @@ def _ignored(template: JsonMap) -> Iterator[str]:
     for name, body in outputs.items() if isinstance(outputs, Mapping) else ():
         for key in body:
             if str(key).lower() not in _OUTPUT_KEYS:
-                near = closest(str(key), _OUTPUT_KEYS)
-                yield f"{dotted(('outputs', name, str(key)))}: no key of an output, so it has no effect{near}"
+                hint = closest(str(key), _OUTPUT_KEYS)
+                yield f"{dotted(('outputs', name, str(key)))}: no key of an output, so it has no effect{hint}"
 
 
 def _misspelt(template: JsonMap, version: Version) -> Iterator[str]:
@@ -73,8 +73,8 @@ def _misspelt(template: JsonMap, version: Version) -> Iterator[str]:
         word = _word(value)
         if word and word not in guesses and len(guesses) < _MOST_COMPARED:
             guesses[word] = _guess(word, version.functions)
-        if (near := guesses.get(word)) is not None:
-            yield f'{dotted(path)}: "{word}" is no function, so it is data; did you mean "{near}"?'
+        if (guess := guesses.get(word)) is not None:
+            yield f'{dotted(path)}: "{word}" is no function, so it is data; did you mean "{guess}"?'
 
 
 def _word(value: object) -> str:

@@ -61,5 +61,5 @@ def _body_of(sealer: Sealer, config: StoredConfig) -> SoftwareValue:
 
 def _values_of(sealer: Sealer, deployment: StoredDeployment) -> tuple[SoftwareValue, SoftwareValue]:
     """Return the values of a deployment's inputs and outputs; NOTHING: it has none."""
-    place = sealer.of_software(deployment.project_id)
-    return opened(place, deployment.input_values), opened(place, deployment.output_values)
+    project_sealer = sealer.of_software(deployment.project_id)
+    return opened(project_sealer, deployment.input_values), opened(project_sealer, deployment.output_values)

@@ -52,10 +52,10 @@ def _exactly(sock: socket.socket, count: int, deadline: float | None) -> bytes |
     parts = bytearray()
     while len(parts) < count:
         _wait_until(sock, deadline)
-        part = sock.recv(min(_CHUNK, count - len(parts)))
-        if not part:
+        chunk = sock.recv(min(_CHUNK, count - len(parts)))
+        if not chunk:
             return None
-        parts += part
+        parts += chunk
     return bytes(parts)
 
 

@@ -43,17 +43,19 @@ class _Around:
     compiled: Compiled
     stack: Stack
     secrets: Secrets
-    near: Neighbours
+    neighbours: Neighbours
 
 
 class StackBuilder:
     """Builds the stacks of one tree."""
 
-    def __init__(self, context: EngineContext, parts: TreeParts, goals: GoalMaker, near: Neighbours) -> None:
+    def __init__(
+        self, context: EngineContext, parts: TreeParts, goals: GoalMaker, neighbours: Neighbours
+    ) -> None:
         self._context = context
         self._goals = goals
         self._parts = parts
-        self._near = near
+        self._near = neighbours
 
     def build(self, stack: HeatStack, compiled: Compiled, parent: ParentOf | None) -> BuiltStack:
         """Build a stack with all that is nested in it.
@@ -71,7 +73,7 @@ class StackBuilder:
         if parent is None:
             row_of_stack = replace(row_of_stack, previous=self._previous(stack))
         facts = StackFacts(id=stack.id, name=stack.name, project_id=stack.project_id)
-        near = self._near
+        neighbours = self._near
         rows: dict[str, Resource] = {}
         replaced: list[Resource] = []
         children: list[BuiltStack] = []
@@ -79,11 +81,13 @@ class StackBuilder:
             definition = definitions[resource.id]
             secrets = Secrets(self._parts.sealer)
             place = ResourcePlace(facts, definition, self._plugin(definition), rows, ids, by_name)
-            row, child = self._resource(resource, place, _Around(compiled, row_of_stack, secrets, near))
+            row, child = self._resource(resource, place, _Around(compiled, row_of_stack, secrets, neighbours))
             children += [] if child is None else [child]
             if is_handle(row.plugin):
                 metadata = resource.metadata or {}
-                near = replace(near, handles={**near.handles, reference_in_clear(row, secrets): metadata})
+                neighbours = replace(
+                    neighbours, handles={**neighbours.handles, reference_in_clear(row, secrets): metadata}
+                )
             self._parts.add_keys(resource, row, stack)
             if resource.replaced_by in ids:
                 replaced.append(row)
@@ -141,50 +145,50 @@ class StackBuilder:
         }
 
     def _resource(
-        self, resource: HeatResource, place: ResourcePlace, around: _Around
+        self, resource: HeatResource, place: ResourcePlace, surroundings: _Around
     ) -> tuple[Resource, BuiltStack | None]:
         """Return the row of a resource with its data and values, and the nested stack that it is."""
         resource = self._parts.with_own(resource, place.plugin)
-        row = resource_row(resource, place, around.secrets)
+        row = resource_row(resource, place, surroundings.secrets)
         # Nothing was begun: there is neither data nor a stack inside.
         if row.is_untouched:
             return row, None
         self._parts.notes += notes_of(resource)
-        target = view_of_row(row, place, around.secrets, {})
+        target = view_of_row(row, place, surroundings.secrets, {})
         child: BuiltStack | None = None
         if isinstance(place.plugin, NestedType):
-            data, child = self._nested(resource, row, target, place, around)
+            data, child = self._nested(resource, row, target, place, surroundings)
             imported = TypeData(data)
-        elif (launch := self._launch(target, place, around)) is not None:
+        elif (launch := self._launch(target, place, surroundings)) is not None:
             imported = TypeData(launch)
         elif place.plugin.service is not None:
-            imported = cloud_data(row.plugin, resource, target, around.near)
+            imported = cloud_data(row.plugin, resource, target, surroundings.neighbours)
         else:
-            imported = type_data(place.plugin, resource, target, around.near)
+            imported = type_data(place.plugin, resource, target, surroundings.neighbours)
         # Before the row gets its values: what is a secret there is sealed, wherever it occurs.
         for secret in imported.secrets:
-            around.secrets.add(secret)
+            surroundings.secrets.add(secret)
         target = replace(target, data=imported.data, metadata=dict(resource.metadata or {}))
-        row = with_values(row, target, place.plugin, around.secrets, imported.attributes)
-        self._parts.software.take(resource, place.plugin, row, around.secrets.found_in)
+        row = with_values(row, target, place.plugin, surroundings.secrets, imported.attributes)
+        self._parts.software.take(resource, place.plugin, row, surroundings.secrets.found_in)
         return row, child
 
-    def _launch(self, target: ResourceView, place: ResourcePlace, around: _Around) -> JsonMap | None:
-        return launch_data(place.plugin, target, self._read_context(place, around))
+    def _launch(self, target: ResourceView, place: ResourcePlace, surroundings: _Around) -> JsonMap | None:
+        return launch_data(place.plugin, target, self._read_context(place, surroundings))
 
     def _read_context(
         self,
         place: ResourcePlace,
-        around: _Around,
+        surroundings: _Around,
         *,
         child: BuiltStack | None = None,
         template: str = "",
     ) -> ReadContext:
         named = (place.definition.name, place.definition.declared_type)
         children = ReadChildren(
-            self._context, around.secrets, around.compiled, named, child=child, template=template
+            self._context, surroundings.secrets, surroundings.compiled, named, child=child, template=template
         )
-        return ReadContext(0.0, place.rows, around.secrets, children)
+        return ReadContext(0.0, place.rows, surroundings.secrets, children)
 
     def _nested(
         self,
@@ -192,7 +196,7 @@ class StackBuilder:
         row: Resource,
         target: ResourceView,
         place: ResourcePlace,
-        around: _Around,
+        surroundings: _Around,
     ) -> tuple[JsonMap, BuiltStack | None]:
         """Build the nested stack of a resource; return the resource's data, and the stack.
 
@@ -210,17 +214,17 @@ class StackBuilder:
         if stack is None:
             return {}, None
         data = removed_members(resource.data)
-        data.update(self._launch(target, place, around) or {})
+        data.update(self._launch(target, place, surroundings) or {})
         target = replace(target, data=data)
         nested = NestedResource(
-            place.definition, plugin, target, around.compiled, place.rows, row.properties, stack
+            place.definition, plugin, target, surroundings.compiled, place.rows, row.properties, stack
         )
         template = self._goals.heat_template(stack)
-        reading = self._read_context(place, around, template=template)
-        compiled = self._goals.of_nested(nested, around.secrets, reading)
-        child = self.build(stack, compiled, ParentOf(around.stack, row.id))
+        reading = self._read_context(place, surroundings, template=template)
+        compiled = self._goals.of_nested(nested, surroundings.secrets, reading)
+        child = self.build(stack, compiled, ParentOf(surroundings.stack, row.id))
         child = replace(child, resizing=self._goals.resizing(nested, reading))
-        context = self._read_context(place, around, child=child)
+        context = self._read_context(place, surroundings, child=child)
         state = context.children.state()
         assert state is not None, "the child is built"
         values = dict(plugin.child_data(target, state, context))

@@ -29,15 +29,15 @@ NO_TRUST = (
 class TreeBuilder:
     """Builds trees.  For one thread.
 
-    :param near: what the data of some types depends on, without handles and deployments.
+    :param neighbours: what the data of some types depends on, without handles and deployments.
     :param own_trusts: ids of the trusts that Stoker's account may use; None: stacks get no credentials.
     """
 
     def __init__(
-        self, context: EngineContext, near: Neighbours, own_trusts: Collection[str] | None = None
+        self, context: EngineContext, neighbours: Neighbours, own_trusts: Collection[str] | None = None
     ) -> None:
         self._context = context
-        self._near = near
+        self._near = neighbours
         self._own_trusts = own_trusts
 
     def build(self, tree: HeatTree, software: ProjectSoftware) -> BuiltTree:
@@ -55,8 +55,8 @@ class TreeBuilder:
         nested = {stack.id: stack for stack in tree.stacks}
         shard_count = self._context.settings.shard_count
         parts = TreeParts(sealer, shard_count, nested, software, notes=list(tree.notes))
-        near = replace(self._near, software=software)
-        builder = StackBuilder(self._context, parts, goals, near)
+        neighbours = replace(self._near, software=software)
+        builder = StackBuilder(self._context, parts, goals, neighbours)
         built = builder.build(root, goals.of_template(root, root.template_id), None)
         resources = sum(len(one.rows) for one in built.all())
         stack = replace(built.stack, tree_resources=resources, goal_size=built.compiled.size)

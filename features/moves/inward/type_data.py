@@ -96,7 +96,7 @@ def is_handle(type_name: str) -> bool:
 
 
 def type_data(
-    plugin: ResourceType, resource: HeatResource, target: ResourceView, near: Neighbours
+    plugin: ResourceType, resource: HeatResource, target: ResourceView, neighbours: Neighbours
 ) -> TypeData:
     """Return the data of a resource that is no nested stack and no thing of a service.
 
@@ -104,40 +104,46 @@ def type_data(
     """
     type_name = target.type
     if type_name == HEAT_HANDLE:
-        imported = _heat_handle(resource, target, near)
+        imported = _heat_handle(resource, target, neighbours)
         reference = {REFERENCE: resource.physical_id} if resource.physical_id else {}
         return replace(imported, data={**imported.data, **reference})
     if type_name in AWS_HANDLES:
-        url = _signed(resource, target, near, WAIT_CONDITION)
+        url = _signed(resource, target, neighbours, WAIT_CONDITION)
         return TypeData({"url": url}, secrets=[url])
     if type_name in POLICIES:
-        url = _signed(resource, target, near, SIGNAL)
-        native = resource.data.get("heat_signal_url") or near.addresses.native(target.stack, target.name)
+        url = _signed(resource, target, neighbours, SIGNAL)
+        native = resource.data.get("heat_signal_url") or neighbours.addresses.native(
+            target.stack, target.name
+        )
         return TypeData({ALARM_URL: url, "signal_url": native}, secrets=[url])
     if type_name in CONDITIONS:
         handle = target.properties.get("handle") or target.properties.get("Handle")
-        signals = received(near.handles.get(str(handle), {}))
+        signals = received(neighbours.handles.get(str(handle), {}))
         return TypeData({"signals": json.dumps({signal.id: signal.data for signal in signals})})
     if type_name == MULTIPART:
-        config = near.software.config(resource, plugin)
+        config = neighbours.software.config(resource, plugin)
         message = None if config is None else config.config.get("config")
         ids = {str(part.get("config")) for part in target.properties.get("parts") or () if part}
         # A message has its parts in base64, too, where nothing would find a secret again.
-        return TypeData({"config": message}, secrets=[message] if ids & near.software.secret_configs else ())
+        return TypeData(
+            {"config": message}, secrets=[message] if ids & neighbours.software.secret_configs else ()
+        )
     if type_name in DEPLOYMENTS:
-        deployment = near.software.deployment(resource, plugin)
+        deployment = neighbours.software.deployment(resource, plugin)
         return TypeData({"outputs": dict((deployment and deployment.output_values) or {})})
     kept, secrets = kept_of_heat(type_name, resource.data)
     return TypeData(kept, secrets=secrets)
 
 
-def cloud_data(type_name: str, resource: HeatResource, target: ResourceView, near: Neighbours) -> TypeData:
+def cloud_data(
+    type_name: str, resource: HeatResource, target: ResourceView, neighbours: Neighbours
+) -> TypeData:
     """Return the data of a thing of a cloud's service, which is read from the service later."""
     data, secrets = kept_of_heat(type_name, resource.data)
     data[IMPORTED] = True
     attributes = dict(resource.attributes)
     if type_name == WORKFLOW:
-        attributes[ALARM_URL] = data[ALARM_URL] = _signed(resource, target, near, SIGNAL)
+        attributes[ALARM_URL] = data[ALARM_URL] = _signed(resource, target, neighbours, SIGNAL)
         secrets.append(data[ALARM_URL])
         data[EXECUTIONS_BEFORE] = [
             each for each in (resource.data.get("executions") or "").split(",") if each
@@ -158,9 +164,9 @@ def notes_of(resource: HeatResource) -> list[str]:
     return [f"{resource.name}: {text}" for key, text in _UNREACHED.items() if resource.data.get(key)]
 
 
-def _heat_handle(resource: HeatResource, target: ResourceView, near: Neighbours) -> TypeData:
+def _heat_handle(resource: HeatResource, target: ResourceView, neighbours: Neighbours) -> TypeData:
     """Return the addresses that clients have got, with the attributes as Heat shows them."""
-    endpoint = resource.data.get("endpoint") or near.addresses.native(target.stack, target.name)
+    endpoint = resource.data.get("endpoint") or neighbours.addresses.native(target.stack, target.name)
     transport = target.properties.get("signal_transport")
     if transport == "TOKEN_SIGNAL" and (token := resource.data.get("token")):
         command = (
@@ -176,7 +182,7 @@ def _heat_handle(resource: HeatResource, target: ResourceView, near: Neighbours)
         }
         return TypeData({"endpoint": endpoint, "token": token, ATTRIBUTES: attributes}, secrets=[token])
     if transport == "CFN_SIGNAL":
-        url = _signed(resource, target, near, WAIT_CONDITION)
+        url = _signed(resource, target, neighbours, WAIT_CONDITION)
         return TypeData({"endpoint": endpoint, "url": url}, secrets=[url])
     if transport == "HEAT_SIGNAL" and (password := resource.data.get("password")):
         native = resource.data.get("heat_signal_url") or endpoint
@@ -185,13 +191,15 @@ def _heat_handle(resource: HeatResource, target: ResourceView, near: Neighbours)
     return TypeData({"endpoint": endpoint})
 
 
-def _signed(resource: HeatResource, target: ResourceView, near: Neighbours, kind: tuple[str, str]) -> str:
+def _signed(
+    resource: HeatResource, target: ResourceView, neighbours: Neighbours, kind: tuple[str, str]
+) -> str:
     """Return the signed address that clients have got; where Heat made none, one of Stoker's own."""
     if stored := resource.data.get("ec2_signed_url"):
         return stored
     keys = keys_of(resource)
     if keys is None:
-        return near.addresses.presigned(target.stack, target.name, target.id).url
+        return neighbours.addresses.presigned(target.stack, target.name, target.id).url
     stack = target.stack
     arn = f"arn:openstack:heat::{stack.project_id}:stacks/{stack.name}/{stack.id}/resources/{target.name}"
-    return signed_url(near.signal_root, kind, arn, keys)
+    return signed_url(neighbours.signal_root, kind, arn, keys)

@@ -57,8 +57,8 @@ class HeatRows:
         # In one order, so that two transactions never wait for each other.
         ordered = sorted(values)
         for start in range(0, len(ordered), IDS):
-            part = ordered[start : start + IDS]
-            result = self._conn.execute(sa.delete(table).where(table.c[column].in_(part)))
+            chunk = ordered[start : start + IDS]
+            result = self._conn.execute(sa.delete(table).where(table.c[column].in_(chunk)))
             self.changes += result.rowcount
 
     def _change(self, table: sa.Table, key: str | int, columns: Columns) -> bool:
