@@ -132,10 +132,10 @@ def advice(name: str, installed: Iterable[str]) -> str:
     :param installed: names of the types that there are.
     """
     names = set(installed)
-    if (near := nearest(name, HEAT_TYPES - names, alike=_ALIKE)) is not None:
-        return f'. Did you mean "{near}"? {_of_heat(near, names)}'
-    if (near := nearest(name, names)) is not None:
-        return f'. Did you mean "{near}"?'
+    if (guess := nearest(name, HEAT_TYPES - names, alike=_ALIKE)) is not None:
+        return f'. Did you mean "{guess}"? {_of_heat(guess, names)}'
+    if (guess := nearest(name, names)) is not None:
+        return f'. Did you mean "{guess}"?'
     beginning, separator, _ = name.rpartition("::")
     if separator and not any(other.startswith(f"{beginning}::") for other in names):
         return f". No installed plugin has types that begin with {beginning:.100}::"

@@ -132,7 +132,7 @@ class Rotation:
         def count(token: str) -> str:
             result.held.setdefault(sealed_by(token), collections.Counter())[table.name] += 1
             has_key = sealed_by(token) in self._sealer.fingerprints
-            if has_key and not any(_opens(place, token) for place in places):
+            if has_key and not any(_opens(sealer, token) for sealer in places):
                 result.broken.append(f"{table.name} {row.key}")
             return token
 
@@ -158,11 +158,11 @@ class Rotation:
             changed = self._database.write(lambda conn: sealed_rows.rewrite(conn, table, old, change))
             result.sealed_anew.update({table.name: changed} if changed else {})
 
-    def _renewed(self, place: BoundSealer) -> Change:
+    def _renewed(self, sealer: BoundSealer) -> Change:
         """Return a function that seals a token again in a place, if it can be opened there."""
 
         def renew(token: str) -> str:
-            return place.seal(place.open(token)) if self._is_old(token) and _opens(place, token) else token
+            return sealer.seal(sealer.open(token)) if self._is_old(token) and _opens(sealer, token) else token
 
         return renew
 
@@ -175,7 +175,9 @@ class Rotation:
         def renew(token: str) -> str:
             if sealed_by(token) == self._sealer.fingerprints[0]:
                 return token
-            return next((place.seal(place.open(token)) for place in places if _opens(place, token)), token)
+            return next(
+                (sealer.seal(sealer.open(token)) for sealer in places if _opens(sealer, token)), token
+            )
 
         return renew
 
@@ -224,9 +226,9 @@ class Rotation:
         return sealed_by(token) in self._sealer.fingerprints[1:]
 
 
-def _opens(place: BoundSealer, token: str) -> bool:
+def _opens(sealer: BoundSealer, token: str) -> bool:
     try:
-        place.open(token)
+        sealer.open(token)
     except SealError:
         return False
     return True

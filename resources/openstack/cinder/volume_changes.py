@@ -49,8 +49,8 @@ class VolumeChanges:
         if not DETACHED_FIRST & {change.kind for change in changes}:
             return changes
         places = [(str(item["server_id"]), item.get("device")) for item in volume["attachments"]]
-        before = [VolumeChange("detach", *place) for place in places]
-        return [*before, *changes, *(VolumeChange("attach", *place) for place in places)]
+        detachments = [VolumeChange("detach", *slot) for slot in places]
+        return [*detachments, *changes, *(VolumeChange("attach", *slot) for slot in places)]
 
     def begin(self, change: VolumeChange, remote: JsonMap) -> None:
         """Begin a change, unless an earlier step has, and died before it could say so."""

@@ -76,10 +76,10 @@ class ServerChange:
 
     def run(self, stages: Sequence[Stage]) -> list[Stage]:
         """Run the stages one by one, and return the remaining ones; empty: the update is complete."""
-        for place, stage in enumerate(stages):
+        for number, stage in enumerate(stages):
             remaining = _HANDLERS[stage["do"]](self, stage)
             if remaining is not None:
-                return [remaining, *stages[place + 1 :]]
+                return [remaining, *stages[number + 1 :]]
         return []
 
     # -- interfaces --------------------------------------------------------------------------------
@@ -305,9 +305,9 @@ def _live_networks(
     """Return the entries that have their interface, and one for each interface that none asks for."""
     if any(entry["allocate_network"] for entry in entries):
         return [without_nulls(entry) for entry in entries]
-    held = pair(nics, interfaces)
-    unnamed = [item for item in interfaces if item not in held.values()]
+    interface_of = pair(nics, interfaces)
+    unnamed = [item for item in interfaces if item not in interface_of.values()]
     return [
-        *(without_nulls(entries[place]) for place in sorted(held)),
+        *(without_nulls(entries[index]) for index in sorted(interface_of)),
         *({"port": item.port} for item in unnamed),
     ]

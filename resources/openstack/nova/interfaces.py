@@ -114,10 +114,10 @@ def pair(
     """Return the interface of each entry, by the entry's place; entries without one are absent."""
     free = list(interfaces)
     pairs = {}
-    for place in sorted(range(len(nics)), key=lambda place: nics[place].rank):
-        chosen = next((item for item in free if accepts(nics[place], item)), None)
+    for index in sorted(range(len(nics)), key=lambda index: nics[index].rank):
+        chosen = next((item for item in free if accepts(nics[index], item)), None)
         if chosen is not None:
-            pairs[place] = chosen
+            pairs[index] = chosen
             free.remove(chosen)
     return pairs
 
@@ -131,7 +131,7 @@ def interface_changes(
     has chosen the network, so all interfaces are the server's own.
     """
     paired = pair(old, interfaces)
-    before = {interface.port: old[place] for place, interface in paired.items()}
+    before = {interface.port: old[index] for index, interface in paired.items()}
     own_interfaces = [item for item in interfaces if item.port in before or item.is_own or not old]
 
     def may_have(nic: Nic, interface: ServerInterface) -> bool:
@@ -146,14 +146,14 @@ def interface_changes(
         return may_have(nic, interface) and _can_change(before.get(interface.port), nic, interface)
 
     chosen = pair(new, own_interfaces, stays)
-    unpaired = [place for place in range(len(new)) if place not in chosen]
+    unpaired = [index for index in range(len(new)) if index not in chosen]
     free = [item for item in own_interfaces if item not in chosen.values()]
-    adapted = pair([new[place] for place in unpaired], free, may_become)
-    chosen |= {unpaired[place]: interface for place, interface in adapted.items()}
+    adapted = pair([new[index] for index in unpaired], free, may_become)
+    chosen |= {unpaired[index]: interface for index, interface in adapted.items()}
     return InterfaceChanges(
         detach=[(item, before.get(item.port)) for item in own_interfaces if item not in chosen.values()],
-        attach=[nic for place, nic in enumerate(new) if place not in chosen],
-        retained=[(item, before.get(item.port), new[place]) for place, item in sorted(chosen.items())],
+        attach=[nic for index, nic in enumerate(new) if index not in chosen],
+        retained=[(item, before.get(item.port), new[index]) for index, item in sorted(chosen.items())],
     )
 
 

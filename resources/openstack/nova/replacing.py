@@ -69,17 +69,19 @@ class Replacement:
 
     def _restore_interfaces(self) -> Poll | None:
         """Attach the missing interfaces."""
-        held = pair(self._nics, self._ports.interfaces(self._calls.id))
-        missing = [place for place, nic in enumerate(self._nics) if place not in held and _is_exclusive(nic)]
+        interface_of = pair(self._nics, self._ports.interfaces(self._calls.id))
+        missing = [
+            index for index, nic in enumerate(self._nics) if index not in interface_of and _is_exclusive(nic)
+        ]
         server = _state(self._calls)
         if not missing or server is None or SERVER_STATUS.of(server) in SERVER_STATUS.bad:
             return None
         replacement = self._context.replacement()
-        if replacement is not None and self._take_from(replacement, [self._nics[place] for place in missing]):
+        if replacement is not None and self._take_from(replacement, [self._nics[index] for index in missing]):
             return AGAIN
         groups: Sequence[str] = self._target.properties["security_groups"] or ()
         nics = self._ports.with_ports(
-            [self._nics[place] for place in missing], groups, all_need_one=True, places=missing
+            [self._nics[index] for index in missing], groups, all_need_one=True, places=missing
         )
         for nic in nics:
             self._calls.attach(str(nic.port), nic.tag)
@@ -117,8 +119,8 @@ class Replacement:
 
     def _exclusive(self) -> list[ServerInterface]:
         """Return the interfaces that the server and its replacement cannot both have."""
-        held = pair(self._nics, self._ports.interfaces(self._calls.id))
-        return [interface for place, interface in held.items() if _is_exclusive(self._nics[place])]
+        interface_of = pair(self._nics, self._ports.interfaces(self._calls.id))
+        return [interface for index, interface in interface_of.items() if _is_exclusive(self._nics[index])]
 
     def _release(self, calls: ServerCalls, interfaces: Sequence[ServerInterface]) -> bool:
         """Detach interfaces from a server; return whether that is in progress."""

@@ -137,13 +137,13 @@ class ServerLists:
         """Read the servers with these marks that are built or have failed."""
         servers: dict[str, JsonMap] = {}
         ports: list[JsonMap] = []
-        for part in _parts(marks):
-            tags = {"tags-any": ",".join(part)}
+        for chunk in _parts(marks):
+            tags = {"tags-any": ",".join(chunk)}
             listed = self._service.list_all("/servers/detail", "servers", **tags)
             servers |= {str(item["id"]): item for item in listed if item["status"] in ENDED}
         network = service_of(self._context, "network")
-        for part in _parts([*servers]):
-            ports += network.list_all("/ports", "ports", device_id=part)
+        for chunk in _parts([*servers]):
+            ports += network.list_all("/ports", "ports", device_id=chunk)
         return {
             key: BuiltServer(item, [port for port in ports if port["device_id"] == key])
             for key, item in servers.items()

@@ -149,8 +149,8 @@ class Container(DeclaredType):
         """Poll until the container is in a good state, and has the right interfaces."""
         if "requested" in progress:
             interfaces = Interfaces(self.service_for(context), self.path_of(target))
-            before, after = (_entries(each, context) for each in (target.previous, target.properties))
-            requested = interfaces.converge(before, after, progress["requested"])
+            former, after = (_entries(each, context) for each in (target.previous, target.properties))
+            requested = interfaces.converge(former, after, progress["requested"])
             if requested is not None:
                 return Poll(progress={**progress, "requested": sorted(requested)}, after=STEADY_PAUSE)
         return super().check_update_complete(target, progress, context)

@@ -32,7 +32,7 @@ class Interfaces:
         self._container = container
 
     def converge(
-        self, before: Sequence[Entry], after: Sequence[Entry], requested: Collection[str]
+        self, former: Sequence[Entry], after: Sequence[Entry], requested: Collection[str]
     ) -> set[str] | None:
         """Detach and attach interfaces; return what is requested so far, None: nothing is left to do.
 
@@ -46,7 +46,7 @@ class Interfaces:
         leaving = [
             str(interface["port_id"])
             for interface in present
-            if not _is_named(interface, after) and (not before or _is_named(interface, before))
+            if not _is_named(interface, after) and (not former or _is_named(interface, former))
         ]
         missing = [entry for entry in after if not any(_fits(interface, entry) for interface in present)]
         if not leaving and not missing:
