@@ -76,7 +76,7 @@ class SignedBodies:
         :param most: bytes that the request may have; more than MOST_UNKNOWN where users send templates.
         :raises Fault: 413, it is too large; 429, there are too many such requests now.
         """
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as exits:
 
             def check(start: bytes) -> None:
                 key = key_in_sight(query, req.get_header("Authorization") or "", start)
@@ -85,7 +85,7 @@ class SignedBodies:
                 if not self._large.acquire(blocking=False):
                     text = "Too many large signed requests are in progress; try again later"
                     raise Fault(429, "TooManyRequests", text, retry_after=1)
-                held.callback(self._large.release)
+                exits.callback(self._large.release)
 
             if most <= MOST_UNKNOWN:
                 yield read_raw(req, most)
@@ -188,14 +188,14 @@ def parameters(signed: SignedRequest | None) -> Mapping[str, str]:
     return dict((*signed.query, *signed.form))
 
 
-def check_named(server: GuestServer, stack: str, resource: str) -> None:
+def check_named(server: GuestServer, exits: str, resource: str) -> None:
     """Check that a guest asks for its own server.
 
-    :param stack: the name, id or ARN of the resource's stack.
+    :param exits: the name, id or ARN of the resource's stack.
     :raises Fault: 403, also where the other one exists.
     """
     names = (server.stack_name, server.stack_id, f"{server.stack_name}/{server.stack_id}", stack_arn(server))
-    if stack not in names or resource != server.name:
+    if exits not in names or resource != server.name:
         raise Fault(403, "AccessDenied", "User is not authorized to perform action")
 
 

@@ -63,8 +63,8 @@ def about(
 
     :param request: the request's id, see `named`.
     """
-    before = context.get_current()
-    outer = before if isinstance(before, _Context) and before.request_id else None
+    outer_context = context.get_current()
+    outer = outer_context if isinstance(outer_context, _Context) and outer_context.request_id else None
     _Context(
         request or (outer.request_id if outer else UNKNOWN),
         project or ((outer.project_id if outer else None) or UNKNOWN),
@@ -73,4 +73,4 @@ def about(
     try:
         yield
     finally:
-        (before or _NOTHING).update_store()
+        (outer_context or _NOTHING).update_store()

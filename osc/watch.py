@@ -191,9 +191,9 @@ def screen(graph: Json, now: float, height: int) -> Iterator[Text]:
     if len(rows) > room:
         moving = [row for row in rows if style_of(row[1]) not in (OK, IDLE)]
         rows = (moving or rows)[: room - 1]
-    before = predecessors(graph)
+    predecessors_of = predecessors(graph)
     for depth, item in rows:
-        yield _fitting(_line(depth, item, before, now))
+        yield _fitting(_line(depth, item, predecessors_of, now))
     if len(rows) < len(items):
         yield Text(f"… and {len(items) - len(rows)} more", IDLE)
 
@@ -250,7 +250,7 @@ def predecessors(graph: Json) -> Mapping[tuple[str, str], list[str]]:
     return names
 
 
-def note_of(item: Json, before: Mapping[tuple[str, str], list[str]]) -> str:
+def note_of(item: Json, predecessors_of: Mapping[tuple[str, str], list[str]]) -> str:
     """Return the cause of a resource's wait or failure; "": nothing is to be said."""
     task = item["task"]
     if item["breakpoint"]:
@@ -258,7 +258,7 @@ def note_of(item: Json, before: Mapping[tuple[str, str], list[str]]) -> str:
     if item["state"].endswith("FAILED"):
         return harmless(item["reason"], REASON)
     if task is None:
-        needs = before.get((item["stack"], item["name"]), [])
+        needs = predecessors_of.get((item["stack"], item["name"]), [])
         waits = ", ".join(harmless(name, NAME) for name in needs[:3])
         return f"waits for {waits}{' and others' if len(needs) > 3 else ''}" if needs else ""
     parts = {"parked": f"waits for a {task['waits_for']}", "ready": "waits for a conductor"}
@@ -270,7 +270,7 @@ def note_of(item: Json, before: Mapping[tuple[str, str], list[str]]) -> str:
     return ", ".join(part for part in notes if part)
 
 
-def _line(depth: int, item: Json, before: Mapping[tuple[str, str], list[str]], now: float) -> Text:
+def _line(depth: int, item: Json, predecessors_of: Mapping[tuple[str, str], list[str]], now: float) -> Text:
     style = style_of(item)
     if item["breakpoint"]:
         mark = AT_BREAKPOINT
@@ -280,7 +280,7 @@ def _line(depth: int, item: Json, before: Mapping[tuple[str, str], list[str]], n
     text = Text.assemble((f"{name:<28}", style), "  ", (f"{item['state']:<20}", style))
     if item["task"] is not None and item["task"]["since"] and style != OK:
         text.append(f"  {_seconds(now - seconds_of(item['task']['since'])):>6}")
-    if note := note_of(item, before if style != OK else {}):
+    if note := note_of(item, predecessors_of if style != OK else {}):
         text.append(f"  {note}", IDLE if style == IDLE else style)
     return text
 
@@ -314,10 +314,14 @@ class PlainLines:
 
     def changed(self, graph: Json) -> Iterator[str]:
         """Return the lines for the changes since the graph before."""
-        before = predecessors(graph)
+        predecessors_of = predecessors(graph)
         for item in graph["resources"]:
             # Who waits for others is not worth a line before it starts.
-            note = "" if item["state"].startswith("INIT") and not item["task"] else note_of(item, before)
+            note = (
+                ""
+                if item["state"].startswith("INIT") and not item["task"]
+                else note_of(item, predecessors_of)
+            )
             line = f"{harmless(item['name'])} {item['state']}{f' ({note})' if note else ''}"
             if style_of(item) != IDLE and self._seen.get(item["id"]) != line:
                 self._seen[item["id"]] = line

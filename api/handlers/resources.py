@@ -50,15 +50,15 @@ def list_views(request: Request) -> Iterator[dict[str, Json]]:
         rows = resources.of_tree(conn, stack, depth, details=detailed)
         return stack, rows, _surroundings(conn, request, stack, rows)
 
-    stack, rows, around = request.read(read)
+    stack, rows, surroundings = request.read(read)
 
     def view_of(item: ListedResource) -> dict[str, Json]:
-        view = views.resource_summary(item, around)
+        view = views.resource_summary(item, surroundings)
         if depth:
             view["stack_name"] = item.stack_name
         return view | _values(request, stack, item) if detailed else view
 
-    listed = (item for item in rows if item.stack_id in around.stacks)
+    listed = (item for item in rows if item.stack_id in surroundings.stacks)
     if limits:
         listed = (item for item in listed if _fits(item, limits))
     return map(view_of, listed)
@@ -146,8 +146,8 @@ def show(request: Request) -> Reply:
         siblings = resources.of_tree(conn, stack, 0)
         return stack, item, _surroundings(conn, request, stack, siblings)
 
-    stack, item, around = request.read(read)
-    detail = {**views.resource_summary(item, around), **_values(request, stack, item)}
+    stack, item, surroundings = request.read(read)
+    detail = {**views.resource_summary(item, surroundings), **_values(request, stack, item)}
     for name in request.values("with_attr"):
         detail["attributes"].setdefault(name, None)
     return Reply({"resource": detail})

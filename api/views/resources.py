@@ -104,26 +104,26 @@ class Surroundings:
     reasons: Mapping[ResourceId, str]
 
 
-def resource_summary(item: Resource | ListedResource, around: Surroundings) -> dict[str, Json]:
+def resource_summary(item: Resource | ListedResource, surroundings: Surroundings) -> dict[str, Json]:
     """Return the view of a resource in a list."""
     name = item.name
-    url_of_stack = around.stacks[item.stack_id]
+    url_of_stack = surroundings.stacks[item.stack_id]
     view: dict[str, Json] = {
         "resource_name": name,
         "logical_resource_id": name,
         "physical_resource_id": item.physical_id or "",
         "resource_type": item.type,
         "resource_status": f"{item.action}_{item.status}",
-        "resource_status_reason": around.reasons.get(item.id, item.reason),
+        "resource_status_reason": surroundings.reasons.get(item.id, item.reason),
         "creation_time": iso(item.created_at),
         "updated_time": iso(item.updated_at),
-        "required_by": sorted(around.required_by.get(item.id, ())),
+        "required_by": sorted(surroundings.required_by.get(item.id, ())),
         "links": [link(f"{url_of_stack}/resources/{quoted(name)}"), link(url_of_stack, "stack")],
     }
-    if (nested := around.children.get(item.id)) is not None:
+    if (nested := surroundings.children.get(item.id)) is not None:
         view["links"].append(link(nested, "nested"))
-    if (parent := around.parents.get(item.stack_id)) is not None:
+    if (parent := surroundings.parents.get(item.stack_id)) is not None:
         view["parent_resource"] = parent
-    if (held := around.held.get(item.id)) is not None:
+    if (held := surroundings.held.get(item.id)) is not None:
         view |= {"resource_status_reason": reached_reason(held.hook), "breakpoint": held.hook}
     return view

@@ -57,16 +57,18 @@ def breakpoint_view(item: HeldTask) -> dict[str, Json]:
     }
 
 
-def with_breakpoints(body: StackView, stack: Stack, held: Iterable[HeldTask]) -> StackView:
+def with_breakpoints(body: StackView, stack: Stack, held_tasks: Iterable[HeldTask]) -> StackView:
     """Add the fields that Heat does not have to the view of a stack that uses them."""
     view = body.copy()
     if stack.abort_on_breakpoint:
         view["abort_on_breakpoint"] = True
-    held = list(held)
-    if held:
-        view["breakpoints"] = [breakpoint_view(item) for item in held]
+    held_tasks = list(held_tasks)
+    if held_tasks:
+        view["breakpoints"] = [breakpoint_view(item) for item in held_tasks]
         # The stored reason names breakpoints of the stack's own resources only.
-        view["stack_status_reason"] = paused_reason(stack.action, [(h.hook, h.path) for h in held], len(held))
+        view["stack_status_reason"] = paused_reason(
+            stack.action, [(h.hook, h.path) for h in held_tasks], len(held_tasks)
+        )
     return view
 
 

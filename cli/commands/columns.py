@@ -79,22 +79,22 @@ class LastRequest(FormattableColumn[tuple[JsonMap, float]]):
     """The operator's last request of a conductor: ``ann, 3 min ago: a new kernel`` for people."""
 
     @classmethod
-    def of(cls, place: JsonMap, now: float) -> "LastRequest":
+    def of(cls, conductor: JsonMap, now: float) -> "LastRequest":
         """Return the column of a conductor.
 
-        :param place: the view of the conductor.
+        :param conductor: the view of the conductor.
         :param now: seconds since the epoch.
         """
-        return cls((place, now))
+        return cls((conductor, now))
 
     def human_readable(self) -> str:
-        place, now = self._value
-        if place["wanted_time"] is None:
+        conductor, now = self._value
+        if conductor["wanted_time"] is None:
             return ""
-        by = harmless(place["wanted_by"] or "an unknown user")
-        reason = f": {harmless(place['wanted_reason'])}" if place["wanted_reason"] else ""
-        return f"{by}, {describe_age(now - instant(place['wanted_time']))}{reason}"
+        by = harmless(conductor["wanted_by"] or "an unknown user")
+        reason = f": {harmless(conductor['wanted_reason'])}" if conductor["wanted_reason"] else ""
+        return f"{by}, {describe_age(now - instant(conductor['wanted_time']))}{reason}"
 
     def machine_readable(self) -> typing.Any:
-        place, _ = self._value
-        return {name: place[f"wanted_{name}"] for name in ("by", "time", "reason")}
+        conductor, _ = self._value
+        return {name: conductor[f"wanted_{name}"] for name in ("by", "time", "reason")}

@@ -67,7 +67,7 @@ class RingShow(WithFooter):
         )
         self._screen = ring_screen(ring)
         now = instant(ring["time"])
-        return columns, [self._row(place, now) for place in ring["conductors"]]
+        return columns, [self._row(conductor, now) for conductor in ring["conductors"]]
 
     def produce_output(self, parsed: typing.Any, column_names: typing.Any, data: typing.Any) -> int:
         """Print the list; on a terminal, its table with marks and bars."""
@@ -92,20 +92,20 @@ class RingShow(WithFooter):
         raise SystemExit(0)
 
     @staticmethod
-    def _row(place: JsonMap, now: float) -> tuple[object, ...]:
+    def _row(conductor: JsonMap, now: float) -> tuple[object, ...]:
         return (
-            place["host"],
-            place["state"],
-            place["wanted"],
-            place["weight"],
-            place["shards"],
-            Share(place["share"]),
-            place["stacks_in_progress"],
-            OutOf((place["threads_busy"], place["threads"])),
-            place["ring_version"],
-            Age.of(instant(place["reported_time"]), now),
-            Known(place["alive"]),
-            LastRequest.of(place, now),
+            conductor["host"],
+            conductor["state"],
+            conductor["wanted"],
+            conductor["weight"],
+            conductor["shards"],
+            Share(conductor["share"]),
+            conductor["stacks_in_progress"],
+            OutOf((conductor["threads_busy"], conductor["threads"])),
+            conductor["ring_version"],
+            Age.of(instant(conductor["reported_time"]), now),
+            Known(conductor["alive"]),
+            LastRequest.of(conductor, now),
         )
 
 
@@ -128,7 +128,7 @@ class RingPlan(WithFooter):
         installation = installation_of(self)
         if not (parsed.leave or parsed.join or parsed.weight):
             places = installation.ring()["conductors"]
-            hosts = ", ".join(place["host"] for place in places if place["shards"]) or "nobody"
+            hosts = ", ".join(conductor["host"] for conductor in places if conductor["shards"]) or "nobody"
             raise AdminError(
                 "nothing would change: name changes by --leave HOST, --join HOST[=WEIGHT] or "
                 f"--weight HOST=WEIGHT, each as often as needed; on the ring are: {hosts}"
@@ -168,7 +168,9 @@ class RingRebalance(Command):
 
     def take_action(self, parsed: typing.Any) -> int:
         installation = installation_of(self)
-        before = {place["host"]: place["reported_time"] for place in installation.ring()["conductors"]}
+        before = {
+            conductor["host"]: conductor["reported_time"] for conductor in installation.ring()["conductors"]
+        }
         installation.poll_ring()
         return self._wait(installation, before, parsed.timeout) if parsed.wait else 0
 
@@ -182,7 +184,7 @@ class RingRebalance(Command):
         line = ProgressLine(self.app.stderr)
         while True:
             ring = installation.ring()
-            alive = [place for place in ring["conductors"] if place["alive"]]
+            alive = [conductor for conductor in ring["conductors"] if conductor["alive"]]
             late = [p["host"] for p in alive if p["reported_time"] == before.get(p["host"])]
             if ring["settled"] and not late:
                 line.clear()
@@ -195,8 +197,8 @@ class RingRebalance(Command):
                 problem = silent if ring["settled"] else ring["health"].removeprefix("not settled: ")
                 write_lines(self.app.stderr, f"not settled within {timeout} s: {problem}")
                 return 1
-            owned = sum(place["shards_reported"] or 0 for place in alive)
-            agreed = sum(place["ring_version"] == ring["version"] for place in alive)
+            owned = sum(conductor["shards_reported"] or 0 for conductor in alive)
+            agreed = sum(conductor["ring_version"] == ring["version"] for conductor in alive)
             line.show(
                 f"rebalance: {agreed} of {len(alive)} conductors agree, "
                 f"{owned} of {ring['shard_count']} shards are owned"

@@ -60,39 +60,41 @@ def ring_screen(ring: JsonMap) -> Group:
     :param ring: the view of the ring.
     """
     now = instant(ring["time"])
-    conductors = Conductors([_cells(place, ring["version"], now) for place in ring["conductors"]])
+    conductors = Conductors([_cells(conductor, ring["version"], now) for conductor in ring["conductors"]])
     state = ring["health"]
     style = OK if state.startswith("healthy") else BAD if state.startswith("not settled") else HELD
     requests = [
-        Text(f"{harmless(place['host'])} drains: {LastRequest.of(place, now).human_readable()}", HELD)
-        for place in ring["conductors"]
-        if place["wanted"] == DRAINING
+        Text(f"{harmless(conductor['host'])} drains: {LastRequest.of(conductor, now).human_readable()}", HELD)
+        for conductor in ring["conductors"]
+        if conductor["wanted"] == DRAINING
     ]
     return Group(conductors, *requests, Text(ring["sums"]), Text(harmless(state), style))
 
 
-def _cells(place: JsonMap, version: str, now: float) -> list[Text]:
+def _cells(conductor: JsonMap, version: str, now: float) -> list[Text]:
     """Return the cells of a conductor.
 
     :param version: the version of the ring.
     """
-    state = place["state"]
-    style = _style(place)
-    has_reported = place["incarnation"] is not None
-    change = f" → {place['wanted']}" if has_reported and state not in (place["wanted"], STOPPED) else ""
-    busy = f"{place['threads_busy']}/{place['threads']}" if has_reported else "?"
-    is_full = has_reported and 0 < place["threads"] <= place["threads_busy"]
-    reported = describe_age(now - instant(place["reported_time"])) if has_reported else "never"
-    ring_version = place["ring_version"] or ""
-    stacks = place["stacks_in_progress"]
+    state = conductor["state"]
+    style = _style(conductor)
+    has_reported = conductor["incarnation"] is not None
+    change = (
+        f" → {conductor['wanted']}" if has_reported and state not in (conductor["wanted"], STOPPED) else ""
+    )
+    busy = f"{conductor['threads_busy']}/{conductor['threads']}" if has_reported else "?"
+    is_full = has_reported and 0 < conductor["threads"] <= conductor["threads_busy"]
+    reported = describe_age(now - instant(conductor["reported_time"])) if has_reported else "never"
+    ring_version = conductor["ring_version"] or ""
+    stacks = conductor["stacks_in_progress"]
     return [
         Text("●", style),
-        Text(harmless(place["host"])),
+        Text(harmless(conductor["host"])),
         Text(f"{state}{change}", style),
-        Text(f"{place['weight']:g}"),
-        Text(str(place["shards"])),
-        bar(place["share"], WIDTH, style),
-        Text(f"{place['share']:.1%}"),
+        Text(f"{conductor['weight']:g}"),
+        Text(str(conductor["shards"])),
+        bar(conductor["share"], WIDTH, style),
+        Text(f"{conductor['share']:.1%}"),
         Text("?" if stacks is None else str(stacks)),
         Text(busy, HELD if is_full else ""),
         Text(ring_version, "" if ring_version == version else HELD),
@@ -100,10 +102,10 @@ def _cells(place: JsonMap, version: str, now: float) -> list[Text]:
     ]
 
 
-def _style(place: JsonMap) -> str:
+def _style(conductor: JsonMap) -> str:
     """Return the style of a conductor: alive and active, drained or stopped, lost."""
-    if place["alive"] is None:
+    if conductor["alive"] is None:
         return HELD
-    if place["alive"]:
-        return OK if place["state"] == ACTIVE else HELD
-    return IDLE if place["state"] == STOPPED else BAD
+    if conductor["alive"]:
+        return OK if conductor["state"] == ACTIVE else HELD
+    return IDLE if conductor["state"] == STOPPED else BAD

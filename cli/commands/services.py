@@ -23,8 +23,8 @@ class ServiceList(WithFooter):
 
     def take_action(self, parsed: typing.Any) -> typing.Any:
         ring = installation_of(self).ring()
-        reports = [place for place in ring["conductors"] if place["incarnation"] is not None]
-        if any(place["alive"] is None for place in reports):
+        reports = [conductor for conductor in ring["conductors"] if conductor["incarnation"] is not None]
+        if any(conductor["alive"] is None for conductor in reports):
             self.footer = [ring["health"]]
         now = instant(ring["time"])
         columns = (
@@ -41,18 +41,18 @@ class ServiceList(WithFooter):
         )
         return columns, [
             (
-                place["host"],
-                place["incarnation"],
-                place["state_reported"],
-                STATUSES[place["alive"]],
-                place["threads_busy"],
-                place["threads"],
-                place["threads_hung"],
-                place["rpc_version"],
-                round(place["clock_ahead"], 1) + 0.0,  # Not -0.0.
-                Age.of(instant(place["reported_time"]), now),
+                conductor["host"],
+                conductor["incarnation"],
+                conductor["state_reported"],
+                STATUSES[conductor["alive"]],
+                conductor["threads_busy"],
+                conductor["threads"],
+                conductor["threads_hung"],
+                conductor["rpc_version"],
+                round(conductor["clock_ahead"], 1) + 0.0,  # Not -0.0.
+                Age.of(instant(conductor["reported_time"]), now),
             )
-            for place in reports
+            for conductor in reports
         ]
 
 

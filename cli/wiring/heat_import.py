@@ -59,7 +59,9 @@ def open_import(
             compiler=GoalCompiler(catalogue, settings.limits, Settings(conf).region),
             delegations=Delegations(database=database, sealer=sealer, trusts=NO_TRUSTS, clock=database.clock),
         )
-        near = Neighbours(make_addresses(conf, database, sealer), signal_root(conf))
+        neighbours = Neighbours(make_addresses(conf, database, sealer), signal_root(conf))
         trusts = make_trusts(conf, catalogue)
-        builder = TreeBuilder(context, near, trusts.held() if isinstance(trusts, KeystoneTrusts) else None)
+        builder = TreeBuilder(
+            context, neighbours, trusts.held() if isinstance(trusts, KeystoneTrusts) else None
+        )
         yield Import(context, heat, builder, verify=Verifier(context).differences, progress=progress)
