@@ -132,7 +132,7 @@ class ServerChange:
         present = {interface.port for interface in self._ports.interfaces(str(self._target.physical_id))}
         leaving = [ServerInterface(**item) for item in stage["interfaces"] if item["port"] in present]
         for interface in leaving:
-            self._calls.detach(interface.port)
+            self._calls.detach_within(interface.port, self._context)
         # The two services forget an interface at different moments; its port is free when both have.
         macs = {item["mac"] for item in stage["interfaces"]}
         if leaving or macs & {entry.get(MAC) for entry in _addresses(self._calls.get())}:

@@ -16,6 +16,8 @@ UPLOADING = ("image_snapshot", "image_snapshot_pending", "image_pending_upload",
 TASK_STATE = "OS-EXT-STS:task_state"
 DELETING = ("deleting", "soft-deleting")
 """Task states of a server whose deletion has begun."""
+DETACHED_AGAIN = 5.0
+"""Seconds after which an interface that is still there is detached once more."""
 PENDING = (
     *("BUILD", "HARD_REBOOT", "PASSWORD", "REBOOT", "RESCUE", "RESIZE"),
     *("REVERT_RESIZE", "SHUTOFF", "SUSPENDED", "VERIFY_RESIZE"),
@@ -144,6 +146,15 @@ class ServerCalls:
             return
         except Conflict as error:
             raise in_use(error) from error
+
+    def detach_within(self, port: str, context: StepContext) -> None:
+        """Start to detach an interface, once in some seconds however often the step is repeated meanwhile.
+
+        The service works on it behind its answer, and may lose it.
+
+        :raises RetryableError: the server is busy.
+        """
+        context.shared(("detach", self.id, port), lambda: self.detach(port), DETACHED_AGAIN)
 
     def attach(self, port: str, tag: str | None = None) -> None:
         """Attach a port.

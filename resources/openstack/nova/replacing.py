@@ -60,9 +60,10 @@ class Replacement:
 
     def _release_interfaces(self) -> Poll | None:
         """Detach the interfaces whose port or address the replacement needs; delete ports made for them."""
-        if self._delete_failed(self._calls, self._nics):
+        server = _state(self._calls)
+        if self._delete_failed(self._calls, server, self._nics):
             return AGAIN
-        if self._release(self._calls, self._exclusive()):
+        if server is not None and self._release(self._calls, server, self._exclusive()):
             return AGAIN
         self._ports.delete_marked(attached_to=self._calls.id)
         return None
@@ -91,25 +92,26 @@ class Replacement:
         """Take the missing interfaces from the replacement; return whether that is in progress."""
         ports = ServerPorts(self._target, self._context, mark_of(replacement.key))
         for calls in self._servers_of(replacement):
-            if self._delete_failed(calls, missing):
+            server = _state(calls)
+            if self._delete_failed(calls, server, missing):
                 return True
             clashing = [item for item in ports.interfaces(calls.id) if _clashes(item, missing)]
-            if self._release(calls, clashing):
+            if server is not None and self._release(calls, server, clashing):
                 return True
         for port in ports.marked_ports():
             if not port["device_id"]:
                 ports.delete(str(port["id"]))
         return False
 
-    def _delete_failed(self, calls: ServerCalls, nics: Sequence[Nic]) -> bool:
+    def _delete_failed(self, calls: ServerCalls, server: JsonMap | None, nics: Sequence[Nic]) -> bool:
         """Delete a server in a bad state which has had a port that another one needs.
 
         The compute service detaches nothing from such a server, and lets no other one have the port while
         the server exists, even where the network service says that nobody uses the port.
 
+        :param server: the server as the service shows it; None: it is gone.
         :returns: whether the deletion is in progress.
         """
-        server = _state(calls)
         if server is None or SERVER_STATUS.of(server) not in SERVER_STATUS.bad:
             return False
         if not any(nic.port for nic in nics):
@@ -122,19 +124,16 @@ class Replacement:
         interface_of = pair(self._nics, self._ports.interfaces(self._calls.id))
         return [interface for index, interface in interface_of.items() if _is_exclusive(self._nics[index])]
 
-    def _release(self, calls: ServerCalls, interfaces: Sequence[ServerInterface]) -> bool:
+    def _release(self, calls: ServerCalls, server: JsonMap, interfaces: Sequence[ServerInterface]) -> bool:
         """Detach interfaces from a server; return whether that is in progress."""
-        server = _state(calls)
-        if server is None or not interfaces:
-            return False
         is_left = SERVER_STATUS.of(server) in (*SERVER_STATUS.bad, *SERVER_STATUS.deleted)
         for interface in interfaces:
             if is_left or not _is_known(interface, server):
                 # The compute service would detach nothing.
                 self._ports.release(interface.port)
             else:
-                calls.detach(interface.port)
-        return True
+                calls.detach_within(interface.port, self._context)
+        return bool(interfaces)
 
     # -- volumes -----------------------------------------------------------------------------------
 

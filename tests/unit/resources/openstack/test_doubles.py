@@ -7,7 +7,7 @@ import urllib.parse
 import pytest
 from harness.fake_context import START, after, run, target_of
 from harness.resource_types import types_of
-from harness.scripted_context import ScriptedContext
+from harness.scripted_context import ScriptedContext, SharingContext
 from harness.scripted_service import Answer, ScriptedService
 from stoker.resources.contract.errors import PermanentError, ReplaceNeeded, RetryableError
 from stoker.resources.contract.plugin import ResourceType
@@ -143,6 +143,31 @@ def test_what_a_lost_creation_made_makes_room_for_a_replacement(scripted: Script
     assert deletions(scripted) == ["DELETE /servers/lost"]
     scripted.answers[f"GET /servers/detail?tags={tag}"] = Answer(200, {"servers": []})
     assert SERVER.prepare_for_replace(target, context) is None
+
+
+def test_a_port_is_detached_once_however_often_its_detachment_is_looked_at(scripted: ScriptedService) -> None:
+    """The service works on it behind its answer; each view of a server makes it ask the network service."""
+    port = "9c6d1f7e-0000-4000-8000-000000000001"
+    mac = "fa:16:3e:00:00:01"
+    address = {"subnet_id": "s", "ip_address": "10.0.0.3"}
+    bound = {"id": port, "network_id": "n", "mac_address": mac, "fixed_ips": [address]}
+    scripted.answers["GET /ports?device_id=old"] = Answer(200, {"ports": [bound]})
+    addresses = {"net": [{"addr": "10.0.0.3", "OS-EXT-IPS-MAC:mac_addr": mac}]}
+    server = {"server": {"status": "ACTIVE", "addresses": addresses}}
+    scripted.answers["GET /servers/old"] = Answer(200, server)
+    scripted.answers[f"DELETE /servers/old/os-interface/{port}"] = Answer(202)
+    target = target_of(
+        SERVER, {"flavor": "f", "networks": [{"port": port}]}, physical_id="old", data={REMOTE: {}}
+    )
+    context = SharingContext(scripted)
+    for _ in range(3):
+        assert isinstance(SERVER.prepare_for_replace(target, context), Poll)
+    of_server = [request for request in scripted.requests if "/servers/old" in request]
+    detached = f"DELETE /servers/old/os-interface/{port}"
+    assert of_server == ["GET /servers/old", detached, "GET /servers/old", "GET /servers/old"]
+    context.time += 10.0  # The service has lost it.
+    assert isinstance(SERVER.prepare_for_replace(target, context), Poll)
+    assert scripted.requests.count(detached) == 2
 
 
 @pytest.mark.parametrize("is_known", [True, False])
