@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from harness.mariadb import MariaDB
 from harness.postgresql import PostgreSQL
 from services.db import servers
+from services.db.bystander import Bystander
 from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Database
 from stoker.db.schema import tables, upgrade
@@ -62,6 +63,14 @@ def database(upgraded: Database) -> Database:
     """Without rows."""
     _clear(upgraded)
     return upgraded
+
+
+@pytest.fixture
+def bystander(database: Database) -> Iterator[None]:
+    """Fail a test that changes rows of another project's stack, which is in the middle of everything."""
+    stack = Bystander(database)
+    yield
+    stack.check()
 
 
 WITH_ROWS = sa.union_all(

@@ -30,6 +30,8 @@ from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks
 from stoker.db.work.clear_breakpoints import Cleared
 from stoker.features.diagnosis import inspections
 
+pytestmark = pytest.mark.usefixtures("bystander")
+
 NEEDS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["b"], "d": []}
 
 

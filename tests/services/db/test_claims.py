@@ -29,6 +29,8 @@ from stoker.db.states import Status, TaskState
 from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import Claim, Claimant, lock
 
+pytestmark = pytest.mark.usefixtures("bystander")
+
 
 def event_texts(database: Database, graph: Graph) -> list[tuple[str, str, str]]:
     stored_events = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))

@@ -34,6 +34,8 @@ from stoker.db.states import Status, TaskState
 from stoker.db.work import member_claims, tasks
 from stoker.shapes import Json
 
+pytestmark = pytest.mark.usefixtures("bystander")
+
 WIDE = 12
 
 

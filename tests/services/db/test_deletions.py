@@ -2,6 +2,7 @@
 
 import typing
 
+import pytest
 import sqlalchemy as sa
 from services.db.rows import Graph, a_stack, new_id, store_graph
 from stoker.db.engine import Database
@@ -9,6 +10,8 @@ from stoker.db.ids import TraversalId
 from stoker.db.queries.deletions import OpenDeletion, open_deletions
 from stoker.db.schema import tables
 from stoker.db.states import TaskKind, TaskState
+
+pytestmark = pytest.mark.usefixtures("bystander")
 
 Json = typing.Any
 NEEDS: dict[str, tuple[str, ...]] = {"member": (), "pool": ("member",), "net": ("pool",)}

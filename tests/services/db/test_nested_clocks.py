@@ -23,6 +23,8 @@ from stoker.db.ids import WaitsOn
 from stoker.db.states import TaskState
 from stoker.db.work import clear_breakpoints
 
+pytestmark = pytest.mark.usefixtures("bystander")
+
 
 def tree_of(database: Database) -> tuple[Graph, list[Graph]]:
     """A parent that waits for two children, each with a breakpoint on `b` behind `a`; all have 100 s."""

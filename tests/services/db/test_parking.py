@@ -3,7 +3,9 @@
 import functools
 from collections.abc import Mapping
 
+import pytest
 import sqlalchemy as sa
+from services.db.bystander import MEMBER
 from services.db.rows import (
     NOW,
     B,
@@ -27,6 +29,8 @@ from stoker.db.rows import Outcome
 from stoker.db.states import REPEATED_TOGETHER, Status, TaskState, redelivery_delay
 from stoker.db.work import due_tasks, member_claims, tasks
 from stoker.db.work.claim import Claim
+
+pytestmark = pytest.mark.usefixtures("bystander")
 
 
 def parked_on_resource(held: Claim, waits_for: ResourceId, generation: int) -> Outcome:
@@ -178,10 +182,10 @@ def test_only_the_attempt_that_was_seen_is_given_back(database: Database) -> Non
 def test_who_claims_what_can_be_listed(database: Database) -> None:
     graph = store_graph(database, {"one": [], "two": [], "three": []})
     first, second, _ = graph.ids
-    assert database.read(tasks.claiming_members) == []
+    assert database.read(tasks.claiming_members) == [MEMBER]
     claim_all(database, [first])
     claim_all(database, [second], B)
-    assert sorted(database.read(tasks.claiming_members)) == ["a/1", "b/1"]
+    assert sorted(database.read(tasks.claiming_members)) == ["a/1", "b/1", MEMBER]
     assert database.read(lambda conn: tasks.claimed_by(conn, B.member)) == [(second, 1, graph.stack.shard)]
     assert database.read(lambda conn: tasks.claimed_by(conn, MemberId("c/1"))) == []
 

@@ -1,5 +1,6 @@
 """Rows of snapshots: what their traversals' ends make of them, and what they hold on to."""
 
+import pytest
 import sqlalchemy as sa
 from services.db.rows import (
     NOW,
@@ -19,6 +20,8 @@ from stoker.db.rows import Outcome, Snapshot, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import endings
+
+pytestmark = pytest.mark.usefixtures("bystander")
 
 
 def stored_snapshot(database: Database, stack: Stack, **fields: object) -> Snapshot:

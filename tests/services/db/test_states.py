@@ -24,6 +24,8 @@ from stoker.db.work import (
 from stoker.db.work.countdown import FinishedTask
 from stoker.db.work.due_tasks import DueTask
 
+pytestmark = pytest.mark.usefixtures("bystander")
+
 W = TaskState.WAITING
 READY = TaskState.READY
 RUN = TaskState.RUNNING

@@ -39,6 +39,8 @@ from stoker.db.work.cancel import cancel_unstarted
 from stoker.db.work.claim import Claim
 from stoker.engine import cancel
 
+pytestmark = pytest.mark.usefixtures("bystander")
+
 STOPPED = {TaskState.CANCELLED, TaskState.FAILED}
 
 

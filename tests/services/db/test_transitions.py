@@ -13,6 +13,8 @@ from stoker.db.states import REDELIVER_AFTER, TRANSITIONS, TaskState
 from stoker.db.work import transitions
 from stoker.db.work.transitions import Parking, Transition
 
+pytestmark = pytest.mark.usefixtures("bystander")
+
 Move = Callable[[sa.Connection, TaskId], int | None]
 
 

@@ -23,6 +23,8 @@ from stoker.db.rows import FailureCause, Traversal
 from stoker.db.states import DeadlinePolicy, Status, TaskState, TraversalState
 from stoker.db.work import breakpoints, endings, tasks
 
+pytestmark = pytest.mark.usefixtures("bystander")
+
 
 def a_traversal(number: int = 5, **fields: typing.Any) -> Traversal:
     plain: dict[str, typing.Any] = {

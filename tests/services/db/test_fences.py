@@ -1,0 +1,277 @@
+"""Each statement changes or reads the rows that meet all of its conditions, and none that fails one."""
+
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+import sqlalchemy as sa
+from services.db.rows import NOW, A, B, Graph, set_task, store_graph, task
+from stoker.db.engine import Database
+from stoker.db.ids import TaskId, TraversalNumber
+from stoker.db.rows import Task
+from stoker.db.states import REDELIVER_AFTER, Standing, TaskKind, TaskState
+from stoker.db.work import cancel, due_tasks, losses, member_claims, tasks
+
+pytestmark = pytest.mark.usefixtures("bystander")
+
+Columns = Mapping[str, typing.Any]
+RUNS: Columns = {"state": TaskState.RUNNING, "member": A.member, "attempt": 1, "stop_by": None}
+"""A claim of the member A."""
+CANCELLED: Columns = {**RUNS, "state": TaskState.CANCELLED}
+ANOTHER: Columns = {"attempt": 2}
+OF_ANOTHER: Columns = {"member": B.member}
+PARKED: Columns = {"state": TaskState.PARKED}
+SHORT = 0.2
+
+
+def claims(ids: Sequence[TaskId]) -> list[tuple[TaskId, int]]:
+    return [(task_id, 1) for task_id in ids]
+
+
+def rows(conn: sa.Connection, ids: Sequence[TaskId]) -> list[Task]:
+    stored = [tasks.get(conn, task_id) for task_id in ids]
+    return [row for row in stored if row is not None]
+
+
+def announce(conn: sa.Connection, ids: Sequence[TaskId]) -> None:
+    for row in rows(conn, ids):
+        values = {**vars(row), "attempt": 1}
+        losses.announce(conn, Task(**values), A.member)
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A statement.
+
+    :ivar run: executes it for the tasks that are named.
+    :ivar meets: columns of a task that meets all conditions.
+    :ivar fails: columns of tasks of which each fails one of them, though it is named, too.
+    :ivar changes: what becomes of the first one.
+    """
+
+    run: Callable[[sa.Connection, Sequence[TaskId]], object]
+    meets: Columns
+    fails: Sequence[Columns]
+    changes: Columns
+
+
+ASKED = {"stop_by": NOW + 60, "due_at": NOW + cancel.ASK_AGAIN}
+FENCES = {
+    "ask to stop": Fence(
+        lambda conn, ids: cancel.ask_to_stop(conn, ids, now=NOW, stop_by=NOW + 60),
+        RUNS,
+        [PARKED, CANCELLED, {"stop_by": NOW - 1}],
+        ASKED,
+    ),
+    "ask to stop at once": Fence(
+        lambda conn, ids: cancel.ask_to_stop(conn, ids, now=NOW, stop_by=NOW + SHORT),
+        RUNS,
+        [],
+        {"stop_by": NOW + SHORT, "due_at": NOW + SHORT + cancel.MARGIN},
+    ),
+    "expire": Fence(
+        lambda conn, ids: cancel.expire(conn, claims(ids), now=NOW, grace=30.0),
+        RUNS,
+        [ANOTHER, CANCELLED, {"stop_by": NOW}],
+        {"stop_by": NOW + 30, "due_at": NOW + 30 + cancel.MARGIN},
+    ),
+    "ask again": Fence(
+        lambda conn, ids: cancel.postpone(conn, claims(ids), now=NOW),
+        {**RUNS, "stop_by": NOW + 60},
+        [ANOTHER, {"member": None}, PARKED],
+        {"due_at": NOW + cancel.ASK_AGAIN},
+    ),
+    "ask once more before the end": Fence(
+        lambda conn, ids: cancel.postpone(conn, claims(ids), now=NOW),
+        {**RUNS, "stop_by": NOW + SHORT},
+        [],
+        {"due_at": NOW + SHORT + cancel.MARGIN},
+    ),
+    "ask for what is cancelled": Fence(
+        lambda conn, ids: cancel.postpone(conn, claims(ids), now=NOW),
+        {**CANCELLED, "stop_by": NOW},
+        [],
+        {"due_at": NOW + cancel.ASK_RARELY},
+    ),
+    "answered": Fence(
+        lambda conn, ids: cancel.answered(conn, claims(ids), A.member),
+        CANCELLED,
+        [ANOTHER, OF_ANOTHER, RUNS],
+        {"member": None, "due_at": None},
+    ),
+    "announce a step": Fence(
+        announce, RUNS, [ANOTHER, OF_ANOTHER, PARKED], {"losses": {"hosts": [], "step": 1}}
+    ),
+    "count a loss": Fence(
+        lambda conn, ids: losses.count(conn, rows(conn, ids), losses.Loss("a", 3)),
+        {"losses": {"hosts": ["b"]}},
+        [{"losses": {"hosts": ["b", "b"]}}],
+        {"losses": {"hosts": ["b", "a"]}},
+    ),
+    "forgive a loss": Fence(
+        lambda conn, ids: losses.forgive(conn, ids, "a"),
+        {"losses": {"hosts": ["a", "b"]}},
+        [{"losses": None}, {"losses": {"hosts": ["b"]}}],
+        {"losses": {"hosts": ["b"]}},
+    ),
+    "forget the losses of a member": Fence(
+        lambda conn, ids: losses.forget(conn, ids, A.member),
+        {**RUNS, "losses": {"hosts": ["a"]}},
+        [OF_ANOTHER],
+        {"losses": None},
+    ),
+    "hint again": Fence(
+        lambda conn, ids: due_tasks.restart_hints(conn, ids, now=NOW),
+        {"state": TaskState.READY, "redelivered": 3, "due_at": NOW + 99},
+        [{"state": TaskState.RUNNING}, PARKED],
+        {"redelivered": 0, "due_at": NOW + REDELIVER_AFTER},
+    ),
+    "supersede": Fence(
+        lambda conn, ids: tasks.supersede(conn, rows(conn, ids), spared=()),
+        RUNS,
+        [],
+        {"standing": Standing.SUPERSEDED},
+    ),
+    "spare": Fence(
+        lambda conn, ids: tasks.supersede(conn, rows(conn, ids), spared=ids),
+        RUNS,
+        [],
+        {"standing": Standing.CARRIED_OVER},
+    ),
+    "inherit": Fence(
+        lambda conn, ids: tasks.inherit(conn, ids, TraversalNumber(9)),
+        RUNS,
+        [],
+        {"standing": Standing.CARRIED_OVER, "finish_id": 9},
+    ),
+}
+
+
+def stored(database: Database, meets: Columns, fails: Sequence[Columns]) -> Graph:
+    """Store a task that meets the conditions, one more that is not named, and those that fail them."""
+    names = ["meets", "unnamed", *(f"fails {number}" for number in range(len(fails)))]
+    graph = store_graph(database, dict.fromkeys(names, ()))
+    for name, columns in zip(names, [{}, {}, *fails], strict=True):
+        set_task(database, graph.tasks[name], **{**meets, **columns})
+    return graph
+
+
+@pytest.mark.parametrize("fence", FENCES.values(), ids=FENCES)
+def test_a_statement_changes_what_meets_all_of_its_conditions(database: Database, fence: Fence) -> None:
+    graph = stored(database, fence.meets, fence.fails)
+    before = {name: task(database, task_id) for name, task_id in graph.tasks.items()}
+    named = [task_id for name, task_id in graph.tasks.items() if name != "unnamed"]
+    database.write(lambda conn: fence.run(conn, named))
+    changed = {
+        name: {key: value for key, value in vars(task(database, task_id)).items() if value != was[key]}
+        for name, task_id in graph.tasks.items()
+        if (was := vars(before[name]))
+    }
+    assert changed == {**dict.fromkeys(graph.tasks, {}), "meets": fence.changes}
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query for the tasks of a stack.
+
+    :ivar run: returns the tasks, or their number.
+    :ivar meets: columns of two tasks that it finds.
+    :ivar fails: columns of tasks of which each fails one of its conditions.
+    """
+
+    run: Callable[[sa.Connection, Graph], object]
+    meets: Columns
+    fails: Sequence[Columns]
+
+
+def ids(found: typing.Any) -> list[TaskId]:
+    return [row.id for row in found]
+
+
+CHECK = {"kind": TaskKind.CHECK}
+DONE = {"state": TaskState.DONE}
+QUERIES = {
+    "running of a stack": Query(
+        lambda conn, graph: ids(tasks.running_of_stack(conn, graph.stack.id)), RUNS, [PARKED, DONE]
+    ),
+    "running of a stack, without a lock": Query(
+        lambda conn, graph: ids(tasks.running_of_stack(conn, graph.stack.id, lock=False)), RUNS, [PARKED]
+    ),
+    "running of an action": Query(
+        lambda conn, graph: ids(tasks.lock_running(conn, [graph.stack.id])),
+        RUNS,
+        [PARKED, {"kind": TaskKind.SIGNAL}],
+    ),
+    "begun of a traversal": Query(
+        lambda conn, graph: ids(tasks.begun_of_traversal(conn, graph.traversal)),
+        {**PARKED, "attempt": 1},
+        [{"attempt": 0}, RUNS, {"traversal": "another"}, {"due_at": None, "waits_on": "stack:another"}],
+    ),
+    "begun of a traversal, ready": Query(
+        lambda conn, graph: ids(tasks.begun_of_traversal(conn, graph.traversal)),
+        {"state": TaskState.READY, "attempt": 1, "due_at": None},
+        [],
+    ),
+    "claims of a member": Query(
+        lambda conn, graph: [task_id for task_id, *_ in tasks.claimed_by(conn, A.member)],
+        RUNS,
+        [OF_ANOTHER, {"state": TaskState.CANCELLED}],
+    ),
+    "claims that hold": Query(
+        lambda conn, graph: [task_id for task_id, _ in member_claims.still_claimed(conn, claims(graph.ids))],
+        RUNS,
+        [ANOTHER, PARKED],
+    ),
+    "not answered for": Query(
+        lambda conn, graph: [graph.tasks[each.resource] for each in cancel.unanswered(conn, graph.stack.id)],
+        {**RUNS, "stop_by": NOW},
+        [{"stop_by": None}, {"member": None}],
+    ),
+    "not started": Query(
+        lambda conn, graph: ids(cancel.lock_unstarted(conn, [graph.traversal])),
+        PARKED,
+        [RUNS, DONE, {"traversal": "another"}],
+    ),
+    "not started, and others": Query(
+        lambda conn, graph: ids(cancel.lock_unstarted(conn, [], graph.ids[:2])), RUNS, [RUNS]
+    ),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_a_query_finds_what_meets_all_of_its_conditions(database: Database, query: Query) -> None:
+    graph = stored(database, query.meets, query.fails)
+    assert database.write(lambda conn: query.run(conn, graph)) == graph.ids[:2]
+
+
+@pytest.mark.parametrize(
+    ("columns", "unfinished", "unclaimed"),
+    [
+        ({"state": TaskState.READY}, 1, True),
+        (PARKED, 1, True),
+        (RUNS, 1, False),
+        (DONE, 0, False),
+        ({"state": TaskState.READY, **CHECK}, 0, False),
+        ({"state": TaskState.READY, "resource_id": 1}, 0, False),
+    ],
+)
+def test_the_tasks_of_a_resource_are_those_of_its_kind(
+    database: Database, columns: Columns, unfinished: int, unclaimed: bool
+) -> None:
+    graph = store_graph(database, {"own": [], "other": []})
+    own = graph.stack.id, graph.resources["own"], TaskKind.CREATE
+    set_task(database, graph.tasks["own"], **columns)
+    assert database.read(lambda conn: tasks.unfinished_of(conn, *own)) == unfinished
+    assert database.read(lambda conn: tasks.is_unclaimed(conn, *own)) is unclaimed
+
+
+@pytest.mark.parametrize(
+    ("columns", "is_there"), [(RUNS, True), (DONE, False), ({"state": TaskState.READY}, True)]
+)
+def test_a_task_that_has_not_ended_is_found(database: Database, columns: Columns, is_there: bool) -> None:
+    graph = store_graph(database, {"one": [], "two": []})
+    second = graph.tasks["two"]
+    set_task(database, second, **columns)
+    found = database.read(lambda conn: tasks.find_unfinished(conn, second))
+    assert (found is not None and found.id) == (second if is_there else False)
