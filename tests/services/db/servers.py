@@ -11,7 +11,7 @@ CHECKED_BY = {
     "connections": ("test_engine", "test_locks"),
     "engine": ("test_engine",),
     "resources": ("test_claims", "test_locks"),
-    "schema/tables": ("test_schema", "test_values"),
+    "schema/column_types": ("test_schema", "test_values"),
     "stacks": ("test_locks", "test_purge"),
     "statements": ("test_installation",),
     "traversals": ("test_traversals",),
