@@ -54,7 +54,7 @@ def main() -> int:
     tests = options.tests
     recorded = notes.read(tests) if options.table else notes.record(tests, options.processes)
     results = Results(notes.FOLDER / "results.jsonl", recorded, again=options.again)
-    planned = [(mutant, tests_of(mutant, recorded, options.seconds)) for mutant in faults]
+    planned = [(mutant, tests_of(mutant, recorded, options.seconds, ())) for mutant in faults]
     if not options.table:
         untried = [(mutant, tests) for mutant, tests in planned if results.outcome(mutant, tests) is None]
         print(f"{len(planned)} faults, {len(untried)} to try", flush=True)
@@ -118,14 +118,17 @@ def _try_all(
         if time.monotonic() > end:
             jobs.clear()
 
-    for mutant, tests in planned:
+    def prepare(job: Job) -> Job:
+        tests = tests_of(job.mutant, recorded, options.seconds, results.killers(job.mutant.path))
         predicted = sum(recorded.seconds.get(name, SERVERS_TIME) for name in tests)
-        job = Job(mutant, tests, max(LEAST_TIME, SLOWER * predicted))
+        return Job(job.mutant, tests, max(LEAST_TIME, SLOWER * predicted))
+
+    for mutant, tests in planned:
         if tests:
-            jobs.append(job)
+            jobs.append(Job(mutant, tests, LEAST_TIME))
         else:
-            report(job, Verdict(Outcome.UNTESTED, 0.0))
-    not_planted = servers.share(jobs, options.processes, planting(options.tests), report)
+            report(Job(mutant, tests, LEAST_TIME), Verdict(Outcome.UNTESTED, 0.0))
+    not_planted = servers.share(jobs, options.processes, planting(options.tests), report, prepare)
     # Each loads all that it needs, so a few tests must do.
     jobs.extend(dataclasses.replace(job, tests=job.tests[:MOST_LOADED]) for job in not_planted)
     if time.monotonic() < end:

@@ -2,39 +2,48 @@
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from mutate.constants import Dependents, dependents
 from mutate.kernel import ROOT
 from mutate.notes import Notes
-from mutate.operators import OF_STATEMENTS, Mutant
+from mutate.operators import Mutant
 
 _ON_SQLITE = re.compile(r"(?<=[\[-])sqlite(?=[\]-])")
+NEAR = ("tests/unit/", "tests/services/")
 SLOWEST = 20.0
 """Seconds of a test that is not worth its time."""
 
 
-def tests_of(mutant: Mutant, notes: Notes, seconds: float) -> list[str]:
-    """Return tests by turns of their files: of each the cheapest that is left, as the time allows.
+def tests_of(mutant: Mutant, notes: Notes, seconds: float, killers: Collection[str]) -> list[str]:
+    """Return tests as the time allows: those of the folders of units and databases first, then others.
+
+    Of the others, which run most of the kernel's lines, each file in its turn has the cheapest that is left.
 
     :param seconds: time of all of them together, as measured without a fault.
+    :param killers: tests that have noticed other faults of the module; they come first.
     """
-    by_file: dict[str, list[str]] = {}
-    for name in sorted(_running(mutant, notes), key=lambda name: notes.seconds.get(name, float("inf"))):
-        if notes.seconds.get(name, float("inf")) < SLOWEST:
-            by_file.setdefault(name.split("::")[0], []).append(name)
-    chosen: list[str] = []
-    total = 0.0
-    for name in _by_turns(by_file.values()):
-        total += notes.seconds[name]
-        if chosen and total > seconds:
-            break
-        chosen.append(name)
-    chosen.sort(key=lambda name: notes.seconds[name])
-    if mutant.operator in OF_STATEMENTS:
+    running = {name for name in _running(mutant, notes) if notes.seconds.get(name, float("inf")) < SLOWEST}
+    first = [name for name in killers if name in running]
+    cheap = sorted(running - set(first), key=lambda name: (notes.seconds[name], name))
+    near = [name for name in cheap if name.startswith(NEAR)]
+    chosen = list(_within(seconds, first, notes))
+    chosen += _within(seconds / 2, near, notes)
+    chosen += _within(seconds / 2, _by_turns(name for name in cheap if not name.startswith(NEAR)), notes)
+    if mutant.operator == "lock":
         # Servers lock rows; SQLite has one writer.
         chosen += [_ON_SQLITE.sub("postgresql", name) for name in chosen if _ON_SQLITE.search(name)]
     return chosen
+
+
+def _within(seconds: float, names: Iterable[str], notes: Notes) -> Iterator[str]:
+    """Yield tests until the time is used up, but at least one."""
+    total = 0.0
+    for name in names:
+        yield name
+        total += notes.seconds[name]
+        if total > seconds:
+            break
 
 
 def _running(mutant: Mutant, notes: Notes) -> set[str]:
@@ -52,8 +61,11 @@ def _dependents(path: str, line: int) -> Dependents | None:
     return dependents((ROOT / path).read_text(), line)
 
 
-def _by_turns(rows: Iterable[list[str]]) -> Iterator[str]:
-    waiting = [iter(row) for row in rows]
+def _by_turns(names: Iterable[str]) -> Iterator[str]:
+    by_file: dict[str, list[str]] = {}
+    for name in names:
+        by_file.setdefault(name.split("::")[0], []).append(name)
+    waiting = [iter(row) for row in by_file.values()]
     while waiting:
         for row in list(waiting):
             try:

@@ -1,6 +1,7 @@
 """The outcome of each fault, also in runs that were stopped: a line of a file for each."""
 
 import ast
+import collections
 import functools
 import hashlib
 import json
@@ -27,6 +28,7 @@ class Results:
         self._notes = notes
         self._lock = threading.Lock()
         self._verdicts: dict[tuple[str, str], tuple[Verdict, str]] = {}
+        self._killers: dict[str, collections.Counter[str]] = {}
         if again:
             path.unlink(missing_ok=True)
         if path.exists():
@@ -34,6 +36,7 @@ class Results:
                 row = json.loads(line)
                 verdict = Verdict(Outcome(row["outcome"]), row["seconds"], row["test"])
                 self._verdicts[row["key"], row["text"]] = verdict, row["tests"]
+                self._count(row["fault"].split(":")[0], verdict)
 
     def outcome(self, mutant: Mutant, tests: Sequence[str]) -> Outcome | None:
         """Return what became of a fault; None: it was not tried with these tests."""
@@ -49,7 +52,17 @@ class Results:
         row |= {"outcome": verdict.outcome, "seconds": round(verdict.seconds, 2), "test": verdict.test}
         with self._lock, self._path.open("a") as file:
             self._verdicts[mutant.key, text] = verdict, tried
+            self._count(mutant.path, verdict)
             file.write(json.dumps(row) + "\n")
+
+    def _count(self, path: str, verdict: Verdict) -> None:
+        if verdict.test:
+            self._killers.setdefault(path, collections.Counter())[verdict.test] += 1
+
+    def killers(self, path: str) -> list[str]:
+        """Return the tests that have noticed faults of a module, those of the most faults first."""
+        with self._lock:
+            return [test for test, _ in self._killers.get(path, collections.Counter()).most_common()]
 
     def _name(self, tests: Sequence[str]) -> str:
         names = sorted(f"{test} {self._notes.file_hash(test)}" for test in tests)

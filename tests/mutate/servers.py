@@ -54,9 +54,11 @@ def share(
     processes: int,
     arguments: tuple[str, ...],
     report: typing.Callable[[Job, Verdict], None],
+    prepare: typing.Callable[[Job], Job] = lambda job: job,
 ) -> list[Job]:
     """Try faults in some processes, and return those that could not be planted.
 
+    :param prepare: chooses the tests of a fault that is tried next.
     :param report: is called for each of the others, by one thread for each process.
     """
     not_planted: list[Job] = []
@@ -69,6 +71,7 @@ def share(
                     job = jobs.popleft()
                 except IndexError:
                     break
+                job = prepare(job)
                 verdict = server.attempt(job)
                 if verdict.outcome is Outcome.NOT_PLANTED:
                     not_planted.append(job)
