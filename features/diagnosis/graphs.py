@@ -101,11 +101,13 @@ class Graph:
 def last_event(conn: Connection, stack_id: StackId) -> int:
     """Return the number of the last event of a stack and of those nested in it; 0: there is none.
 
-    It changes with each change of a tree in which nothing is in progress.
+    It changes with each change of a tree in which nothing is in progress.  Of each stack the last entry of an
+    index is read, and not all of its events.
     """
-    e = tables.event
-    query = sa.select(sa.func.max(e.c.id)).where(e.c.stack_id.in_(statements.below(stack_id)))
-    return int(conn.execute(query).scalar() or 0)
+    e = tables.event.c
+    tree = statements.below(stack_id).subquery("tree")
+    last = sa.select(e.id).where(e.stack_id == tree.c.id).order_by(e.id.desc()).limit(1).scalar_subquery()
+    return int(conn.execute(sa.select(sa.func.max(last)).select_from(tree)).scalar() or 0)
 
 
 def read(conn: Connection, stack_id: StackId, *, deepest: int, most: int) -> Graph:
