@@ -73,7 +73,9 @@ def list_events(conn: Connection, query: EventQuery) -> list[tuple[Event, str]]:
     order = [e.c.resource_type, e.c.id] if query.by_type else [e.c.id]
     if query.marker is not None:
         statement = statement.where(_after_marker(conn, order, query))
-    statement = statement.order_by(*(column.desc() if query.descending else column.asc() for column in order))
+    # Those of a tree are sorted: in the order of the table, all newer ones of other stacks would be read.
+    keys = [bulk.Unindexed(column) for column in order] if query.nested_depth else order
+    statement = statement.order_by(*(key.desc() if query.descending else key.asc() for key in keys))
     if query.limit is not None:
         statement = statement.limit(query.limit)
     rows = [dict(row) for row in conn.execute(statement).mappings()]
