@@ -23,6 +23,9 @@ SORT_KEYS = {
     "stack_status": "status",
     "status": "status",
 }
+NESTED = 1
+DELETED = 2
+"""Parts of a stack's `list_group`: 0 is a living top-level stack."""
 TEXT = 1000
 """Characters of a stack's description and reason in a list without details."""
 _TEXTS = ("description", "reason")
@@ -54,6 +57,10 @@ class StackQuery:
     sort: Sequence[tuple[str, bool]] = (("created_at", True),)
 
 
+Columns = Mapping[str, sa.ColumnElement[typing.Any]]
+"""Columns of an order that stand for those of a stack, by their names."""
+
+
 def list_stacks(conn: Connection, query: StackQuery, kind: type[S]) -> list[S]:
     """Return the stacks.
 
@@ -61,32 +68,76 @@ def list_stacks(conn: Connection, query: StackQuery, kind: type[S]) -> list[S]:
     :raises NotFound: the marker is not a stack, or belongs to another project.
     """
     s = tables.stack
-    keys = _keys(query)
-    statement = _select(kind).where(*_conditions(query, by_tag=_led_by_tag(query)))
+    conditions = _conditions(query, by_tag=_led_by_tag(query))
+    if query.marker is not None:
+        last = get_listed(conn, query.marker)
+        if query.project_id not in (None, last.project_id):
+            raise NotFound("Stack", query.marker)
+        conditions.append(_after(last, _keys(query), _order_columns(query)))
+    if _is_merged(query):
+        statement = _merged(query, conditions, kind)
+    else:
+        statement = _ordered(_select(kind).where(*conditions, _is_shown(query)), query, _order_columns(query))
     if _led_by_tag(query):
         statement = statement.join(tables.stack_tag, tables.stack_tag.c.stack_id == s.c.id)
     if _led_by_name(query):
         statement = statement.with_hint(s, "USE INDEX (ix_stack_name, PRIMARY)", "mysql")
         statement = statement.with_hint(s, "USE INDEX (ix_stack_name, PRIMARY)", "mariadb")
-    if query.marker is not None:
-        last = get_listed(conn, query.marker)
-        if query.project_id not in (None, last.project_id):
-            raise NotFound("Stack", query.marker)
-        statement = statement.where(_after(last, keys, _order_columns(query)))
-    order = _order_columns(query)
-    for column, descending in keys:
-        value = order.get(column, s.c[column])
-        # NULLs sort differently on each database; here they are the smallest everywhere.
-        if s.c[column].nullable:
-            flag = sa.case((value.is_(None), 0), else_=1)
-            statement = statement.order_by(flag.desc() if descending else flag.asc())
-        statement = statement.order_by(value.desc() if descending else value.asc())
-    if query.limit is not None:
-        statement = statement.limit(query.limit)
     rows = conn.execute(statement)
     names = tuple(rows.keys())
     # A dictionary for each row takes less time than a mapping of SQLAlchemy's.
     return tagged(conn, [kind(**dict(zip(names, row, strict=True))) for row in rows.all()])
+
+
+def _ordered(statement: sa.Select[typing.Any], query: StackQuery, order: Columns) -> sa.Select[typing.Any]:
+    """Return the statement with the order and the limit of the query.
+
+    :param order: columns that stand for those of the stack.
+    """
+    for name, descending in _keys(query):
+        value = order.get(name, tables.stack.c[name])
+        # NULLs sort differently on each database; here they are the smallest everywhere.
+        if tables.stack.c[name].nullable:
+            flag = sa.case((value.is_(None), 0), else_=1)
+            statement = statement.order_by(flag.desc() if descending else flag.asc())
+        statement = statement.order_by(value.desc() if descending else value.asc())
+    return statement.limit(query.limit)
+
+
+def _groups(query: StackQuery) -> list[int]:
+    """Return the values of `list_group` of the stacks that a list shows."""
+    groups = (0, NESTED) if query.show_nested else (0,)
+    return [group + deleted for deleted in ((0, DELETED) if query.show_deleted else (0,)) for group in groups]
+
+
+def _is_shown(query: StackQuery) -> sa.ColumnElement[bool]:
+    groups = _groups(query)
+    column: sa.ColumnElement[int] = tables.stack.c.list_group
+    if _led_by_tag(query) or _led_by_parent(query):
+        column = Unindexed(column)
+    return column == groups[0] if len(groups) == 1 else column.in_(groups)
+
+
+def _is_merged(query: StackQuery) -> bool:
+    """Return whether a list is merged from the first stacks of each group.
+
+    For the indexes on a project's groups have an order within a group only: for a page of two groups, taken
+    at once, a database would sort all stacks of both.
+    """
+    is_led = _led_by_tag(query) or _led_by_name(query) or _led_by_parent(query)
+    return query.limit is not None and query.project_id is not None and len(_groups(query)) > 1 and not is_led
+
+
+def _merged(
+    query: StackQuery, conditions: Sequence[sa.ColumnElement[bool]], kind: type[ListedStack]
+) -> sa.Select[typing.Any]:
+    group = tables.stack.c.list_group
+    firsts = (
+        _ordered(_select(kind).where(*conditions, group == number), query, {}).subquery()
+        for number in _groups(query)
+    )
+    page = sa.union_all(*(sa.select(first) for first in firsts)).subquery("page")
+    return _ordered(sa.select(page), query, dict(page.c))
 
 
 def _keys(query: StackQuery) -> list[tuple[str, bool]]:
@@ -145,7 +196,7 @@ def find_by_name(conn: Connection, project_id: str, name: str) -> ListedStack:
     """
     s = tables.stack
     of_project = _select(ListedStack).where(s.c.project_id == project_id)
-    nested = of_project.where(s.c.name == name, s.c.parent_id.is_not(None), s.c.deleted_at.is_(None))
+    nested = of_project.where(s.c.name == name, s.c.list_group == NESTED)
     for statement in (of_project.where(s.c.live_name == name), nested.order_by(s.c.created_at, s.c.id)):
         if (row := conn.execute(statement.limit(1)).mappings().first()) is not None:
             return ListedStack(**row)
@@ -154,20 +205,18 @@ def find_by_name(conn: Connection, project_id: str, name: str) -> ListedStack:
 
 def count_stacks(conn: Connection, query: StackQuery) -> int:
     """Return how many stacks match, without regard to the limit and the marker."""
-    counted = sa.select(sa.func.count()).select_from(tables.stack).where(*_conditions(query))
+    is_it = (*_conditions(query), _is_shown(query))
+    counted = sa.select(sa.func.count()).select_from(tables.stack).where(*is_it)
     return int(conn.execute(counted).scalar_one())
 
 
 def count_by_state(conn: Connection, query: StackQuery) -> dict[tuple[str, str], int]:
     """Return how many stacks match, by action and status, without regard to the limit and the marker."""
     s = tables.stack
-    counted = sa.select(s.c.action, s.c.status, sa.func.count()).where(*_conditions(query))
+    is_it = (*_conditions(query), _is_shown(query))
+    counted = sa.select(s.c.action, s.c.status, sa.func.count()).where(*is_it)
     rows = conn.execute(counted.group_by(s.c.action, s.c.status))
     return {(action, status): int(count) for action, status, count in rows}
-
-
-Columns = Mapping[str, sa.ColumnElement[typing.Any]]
-"""Columns of an order that stand for those of a stack, by their names."""
 
 
 def _led_by_tag(query: StackQuery) -> bool:
@@ -181,10 +230,15 @@ def _led_by_name(query: StackQuery) -> bool:
     return query.project_id is not None and "name" in query.filters and not _led_by_tag(query)
 
 
+def _led_by_parent(query: StackQuery) -> bool:
+    """Return whether the list goes by the index on the stacks that are nested in a stack directly."""
+    return "parent_id" in query.filters and not _led_by_tag(query)
+
+
 def _order_columns(query: StackQuery) -> Columns:
     if _led_by_tag(query):
         return {"created_at": tables.stack_tag.c.created_at, "id": tables.stack_tag.c.stack_id}
-    if _led_by_name(query):
+    if _led_by_name(query) or _led_by_parent(query):
         return {name: Unindexed(tables.stack.c[name]) for name in ("created_at", "id")}
     return {}
 
@@ -220,7 +274,7 @@ def _beyond(
 
 
 def _conditions(query: StackQuery, *, by_tag: bool = False) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions of a query.
+    """Return the conditions of a query, but for the groups that it shows.
 
     :param by_tag: whether the stacks are joined with their tags, so that the first one named leads to them.
     """
@@ -231,11 +285,8 @@ def _conditions(query: StackQuery, *, by_tag: bool = False) -> list[sa.ColumnEle
         # Not the stack's own project, which is the same: else SQLite would go through all stacks of it.
         conditions += [t.c.project_id == query.project_id, t.c.tag == (query.tags or query.tags_any)[0]]
     elif query.project_id is not None:
-        conditions.append(s.c.project_id == query.project_id)
-    if not query.show_deleted:
-        conditions.append(s.c.deleted_at.is_(None))
-    if not query.show_nested:
-        conditions.append(s.c.parent_id.is_(None))
+        owner = s.c.project_id
+        conditions.append((Unindexed(owner) if _led_by_parent(query) else owner) == query.project_id)
     for column, values in query.filters.items():
         conditions.append(s.c[column].in_(list(values)))
     return conditions + _tag_conditions(query, by_tag=by_tag)

@@ -63,6 +63,9 @@ content_use = sa.Table(
     sa.Index("ix_content_use_holder", "holder_id"),
 )
 
+LIVING = (0, 1)
+"""Values of `list_group` of top-level and of nested stacks that are not deleted."""
+_LIST_GROUP = "CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END + CASE WHEN deleted_at IS NULL THEN 0 ELSE 2 END"
 stack = sa.Table(
     "stack",
     metadata,
@@ -116,11 +119,14 @@ stack = sa.Table(
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant),
     sa.Column("deleted_at", Instant),
+    # By which lists find it: 1 for a nested one, and 2 more for a deleted one.  The database computes it.
+    sa.Column("list_group", sa.Integer, sa.Computed(_LIST_GROUP, persisted=True)),
     sa.UniqueConstraint("project_id", "live_name", name="uq_stack_live_name"),
     # On SQLite without the rows that have NULL, which are most: its planner (3.46) takes them for rows with
     # one value of many, and would read them all.  PostgreSQL and MariaDB have statistics of the values.
-    sa.Index("ix_stack_tenant_created", "project_id", "created_at", "id"),
-    sa.Index("ix_stack_tenant_status", "project_id", "status", "created_at", "id"),
+    sa.Index("ix_stack_list", "project_id", "list_group", "created_at", "id"),
+    sa.Index("ix_stack_status", "project_id", "status", "list_group", "created_at", "id"),
+    sa.Index("ix_stack_remaining", "remaining", sqlite_where=sa.text("remaining IS NOT NULL")),
     sa.Index("ix_stack_deadline", "deadline_at", sqlite_where=sa.text("deadline_at IS NOT NULL")),
     sa.Index("ix_stack_rollback", "rollback_at", sqlite_where=sa.text("rollback_at IS NOT NULL")),
     sa.Index("ix_stack_deleted", "deleted_at", sqlite_where=sa.text("deleted_at IS NOT NULL")),
@@ -128,9 +134,9 @@ stack = sa.Table(
     sa.Index(
         "ix_stack_parent", "parent_id", "parent_resource_id", sqlite_where=sa.text("parent_id IS NOT NULL")
     ),
-    sa.Index("ix_stack_name", "project_id", "name"),
+    sa.Index("ix_stack_name", "project_id", "list_group", "name", "id"),
 )
-STACK_COLUMNS = tuple(column.label(column.key) for column in stack.c)
+STACK_COLUMNS = tuple(column.label(column.key) for column in stack.c if column.computed is None)
 """To select stacks: a column's name in the database may differ from its name here."""
 
 #: Credentials that users have delegated, so that work continues when their tokens have expired.  A root stack
@@ -371,7 +377,7 @@ software_deployment = sa.Table(
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant),
     sa.Index("ix_software_deployment_project", "project_id", "created_at", "id"),
-    sa.Index("ix_software_deployment_server", "server_id"),
+    sa.Index("ix_software_deployment_server", "project_id", "server_id", "created_at", "id"),
     sa.Index("ix_software_deployment_config", "config_id"),
     sa.Index("ix_software_deployment_resource", "resource_id"),
 )

