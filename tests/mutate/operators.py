@@ -56,6 +56,10 @@ class Mutant:
         text = f"{self.path}\n{self.scope}\n{self.operator}\n{self.before}\n{self.after}\n{self.count}"
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
+    def fits(self, text: bytes) -> bool:
+        """Return whether the module still has at that place what is to be changed."""
+        return " ".join(text[self.begin : self.end].decode(errors="replace").split()) == self.before
+
     def apply(self, text: bytes) -> bytes:
         """Return the module's text with the fault."""
         return text[: self.begin] + self.after.encode() + text[self.end :]

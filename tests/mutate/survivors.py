@@ -7,14 +7,15 @@ FILE = pathlib.Path(__file__).with_name("survivors.txt")
 
 
 class Known(typing.NamedTuple):
-    """A line of the file: ``KEY  REASON: WHERE: BEFORE -> AFTER``."""
+    """A line of the file: ``KEY  REASON, WHY: WHERE: BEFORE -> AFTER``."""
 
     reason: str
+    why: str
     fault: str
 
 
 REASONS = ("equivalent", "only time", "words")
-"""It changes nothing that anybody can observe; only how long something takes; only what a log says."""
+"""It changes nothing that anybody can observe; only how long something takes; only what a log or an error says."""
 
 
 def read() -> dict[str, Known]:
@@ -23,8 +24,9 @@ def read() -> dict[str, Known]:
     for line in FILE.read_text().splitlines() if FILE.exists() else ():
         if line and not line.startswith("#"):
             key, text = line.split("  ", 1)
-            reason, fault = text.split(": ", 1)
-            known[key] = Known(reason, fault)
+            cause, fault = text.split(": ", 1)
+            reason, why = cause.split(", ", 1)
+            known[key] = Known(reason, why, fault)
     return known
 
 

@@ -1,5 +1,6 @@
 """The faults that `make mutate` plants, and how they reach code that is loaded already."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import time
 import typing
 
 import pytest
-from mutate import kernel, planting
+from mutate import kernel, planting, survivors
 from mutate.constants import dependents
 from mutate.forks import CANNOT, FAILS, SURVIVES, End, attempt
 from mutate.operators import Mutant, mutants
@@ -190,7 +191,12 @@ def loop() -> typing.NoReturn:
         pass
 
 
-FAULT = Mutant("x.py", "", 1, "number", "1", "2", 0, 1, is_loaded=False)
+FAULT = timing_fault("MembershipTiming.self_stop", "result")
+
+
+def test_a_fault_whose_module_has_changed_meanwhile_is_not_tried() -> None:
+    moved = dataclasses.replace(FAULT, begin=FAULT.begin + 1)
+    assert Verdicts(fails_at("a")).of(Job(moved, ["a"], seconds=1.0)).outcome == Outcome.UNDECIDED
 
 
 def fails_at(name: str, *, only_with_a_fault: bool = True) -> Run:
@@ -234,3 +240,16 @@ def test_a_fault_is_noticed_where_the_tests_succeed_without_it(run: Run, outcome
 
 def test_each_module_of_the_kernel_belongs_to_a_row() -> None:
     assert {kernel.row_of(path) for path in kernel.sources()} == set(kernel.KERNEL)
+
+
+def test_each_known_survivor_is_a_fault_that_can_be_planted_and_has_its_reason() -> None:
+    faults = {
+        fault.key: fault
+        for path in kernel.sources()
+        for fault in mutants(path, (kernel.ROOT / path).read_text())
+    }
+    assert survivors.KNOWN.keys() - faults.keys() == set()
+    for key, known in survivors.KNOWN.items():
+        fault = faults[key]
+        assert known.reason in survivors.REASONS
+        assert known.fault == f"{fault.path} {fault.scope or 'module'}: {fault.before} -> {fault.after}"

@@ -11,6 +11,7 @@ import typing
 from collections.abc import Container
 
 from mutate.forks import End, Tell, Trial, attempt
+from mutate.kernel import ROOT
 from mutate.operators import Mutant
 
 SLOWER = 10
@@ -27,7 +28,7 @@ class Outcome(enum.StrEnum):
     LIVES = "lives"  #: no test failed
     UNTESTED = "untested"  #: no test runs the line
     NOT_PLANTED = "not planted"  #: what runs when the module is loaded needs a new process
-    UNDECIDED = "undecided"  #: the tests did not succeed without the fault either; it is to be tried again
+    UNDECIDED = "undecided"  #: the tests fail without it, too, or the module has changed; to be tried again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Verdicts:
         seconds = 0.0
         if not job.tests:
             return Verdict(Outcome.UNTESTED, seconds)
+        if not job.mutant.fits((ROOT / job.mutant.path).read_bytes()):
+            return Verdict(Outcome.UNDECIDED, seconds)
         # Each turn but the last one finds a test that fails without a fault.
         for _ in range(4):
             tests = [test for test in job.tests if test not in self._distrusted]

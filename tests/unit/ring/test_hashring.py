@@ -53,10 +53,23 @@ def test_what_nobody_has_bid_for_goes_to_who_has_room_in_every_release(
     assert hashlib.sha256(hosts.encode()).hexdigest()[:16] == "6006a8aecd23b5dd"
 
 
+def test_the_maps_of_small_rings_are_the_same_in_every_release() -> None:
+    """Few shards are left at the end of a round, so each of its bids decides."""
+    views = (
+        View.of([Member(f"host-{number}", "i", weight=1 + number % 3) for number in range(members)], shards)
+        for shards in range(1, 41)
+        for members in range(2, 6)
+    )
+    maps = "\n".join(",".join(assign(view).hosts) for view in views)
+    assert hashlib.sha256(maps.encode()).hexdigest()[:16] == "5b817618dd408961"
+
+
 def test_of_two_incarnations_of_a_host_the_later_one_is_in_the_view() -> None:
     old = Member("a", "z", started_at=1.0)
     new = Member("a", "b", started_at=2.0)
     assert View.of([old, new], 16) == View.of([new, old], 16) == View.of([new], 16)
+    since_a_moment = Member("a", "b", started_at=0.5)
+    assert View.of([Member("a", "z"), since_a_moment], 16).members == {since_a_moment}
 
 
 def test_a_restarted_host_keeps_its_slice() -> None:
