@@ -13,7 +13,7 @@ import futurist
 from futurist import rejection
 
 from ...keystone.caller import CallerAccess
-from ...resources.contract.preflight import Certainty
+from ...resources.contract.preflight import Certainty, Members
 from ...shapes import Json, JsonMap
 from .findings import CloudFinding, FindingKind
 
@@ -109,7 +109,7 @@ class CloudReaders:
 class _Answers:
     """The answers that are there; threads of services add to them."""
 
-    values: dict[Reading, Json] = field(default_factory=dict)
+    values: dict[Reading, Members | JsonMap] = field(default_factory=dict)
     problems: dict[Reading, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -132,17 +132,17 @@ class CloudReader:
         """The project that the caller's token is for."""
         return self._access.project_id
 
-    def members(self, service: str, path: str, items: str, **query: str | int) -> Sequence[JsonMap] | None:
+    def members(self, service: str, path: str, items: str, **query: str | int) -> Members | None:
         """Return the members of a collection; None: they are not known, or not yet."""
         reading = Reading(service, path, items, tuple(sorted(query.items())))
-        value: Sequence[JsonMap] | None = self._read(reading)
-        return value
+        value = self._read(reading)
+        return value if isinstance(value, Members) else None
 
     def entry(self, service: str, path: str, item: str, **query: str | int) -> JsonMap | None:
         """Return the object in the answer to a GET; None: it is not known, or not yet."""
         reading = Reading(service, path, item, tuple(sorted(query.items())), is_list=False)
-        value: JsonMap | None = self._read(reading)
-        return value
+        value = self._read(reading)
+        return None if isinstance(value, Members) else value
 
     def fetch(self) -> bool:
         """Ask for all that was read and is not known; return whether there was anything to ask."""
@@ -188,7 +188,7 @@ class CloudReader:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _read(self, reading: Reading) -> Json:
+    def _read(self, reading: Reading) -> Members | JsonMap | None:
         if self._readers.now() >= self._until + JUDGED_WITHIN:
             raise TooMuchToJudge
         with self._answers.lock:
@@ -209,14 +209,14 @@ class CloudReader:
         for reading in readings:
             try:
                 self._check_time()
-                value = self._readers.ask(self._access, reading, self._check_time)
+                answer = self._readers.ask(self._access, reading, self._check_time)
             except NotRead as error:
                 self._give_up([reading], str(error))
                 continue
             with self._answers.lock:
                 # What comes too late stays unknown: the judgement may be under way.
                 if reading not in self._answers.problems:
-                    self._answers.values[reading] = value
+                    self._answers.values[reading] = Members(answer) if reading.is_list else answer
 
     def _check_time(self) -> None:
         if self._readers.now() >= self._until:

@@ -51,6 +51,47 @@ class Misfit:
     certainty: Certainty = Certainty.CERTAIN
 
 
+class Members(Sequence[JsonMap]):
+    """The members of a collection of the cloud, as its service tells them.
+
+    A rule looks up a value for each resource, so members are found by an index, not by a search.
+    """
+
+    def __init__(self, members: Sequence[JsonMap] = ()) -> None:
+        self._members = members
+        self._by_field: dict[str, dict[str, list[JsonMap]]] = {}
+
+    @typing.overload
+    def __getitem__(self, index: int) -> JsonMap: ...
+
+    @typing.overload
+    def __getitem__(self, index: slice) -> Sequence[JsonMap]: ...
+
+    def __getitem__(self, index: int | slice) -> JsonMap | Sequence[JsonMap]:
+        """Return a member, or some of them."""
+        return self._members[index]
+
+    def __len__(self) -> int:
+        """Return the number of members."""
+        return len(self._members)
+
+    def where(self, field: str, value: str) -> Sequence[JsonMap]:
+        """Return the members that have a text in a field, or in the list that the field is."""
+        if field not in self._by_field:
+            self._by_field[field] = self._indexed(field)
+        return self._by_field[field].get(value, ())
+
+    def _indexed(self, field: str) -> dict[str, list[JsonMap]]:
+        index: dict[str, list[JsonMap]] = {}
+        for member in self._members:
+            content = member.get(field)
+            # A service decides the content: what is no text is nothing that a template can name.
+            for text in content if isinstance(content, list) else (content,):
+                if isinstance(text, str):
+                    index.setdefault(text, []).append(member)
+        return index
+
+
 class CloudFacts(typing.Protocol):
     """Lists and limits of the cloud as the caller of a request sees them.
 
@@ -62,7 +103,7 @@ class CloudFacts(typing.Protocol):
     def project_id(self) -> str:
         """The project that the caller's token is for."""
 
-    def members(self, service: str, path: str, items: str, **query: str | int) -> Sequence[JsonMap] | None:
+    def members(self, service: str, path: str, items: str, **query: str | int) -> Members | None:
         """Return the members of a collection.
 
         :param service: its type in the service catalog.

@@ -3,6 +3,8 @@
 import typing
 from collections.abc import Mapping
 
+from stoker.resources.contract import Members
+
 Json = typing.Any
 PROJECT = "p"
 
@@ -22,7 +24,8 @@ class KnownCloud:
 
     def members(self, service: str, path: str, items: str, **query: str | int) -> Json:
         """The members of a list."""
-        return self._answer(service, path)
+        answer = self._answer(service, path)
+        return None if answer is None else Members(answer)
 
     def entry(self, service: str, path: str, item: str, **query: str | int) -> Json:
         """An object."""

@@ -94,11 +94,8 @@ class Volume(VolumeBackups, DeclaredType):
     def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
         """Return the snapshots of the volume, with which the service does not delete it."""
         snapshots = cloud.members("block-storage", "/snapshots", "snapshots")
-        return [
-            f"the snapshot {snapshot.get('id')}"
-            for snapshot in snapshots or ()
-            if snapshot.get("volume_id") == physical_id and snapshot.get("id") not in own
-        ]
+        taken = () if snapshots is None else snapshots.where("volume_id", physical_id)
+        return [f"the snapshot {snapshot.get('id')}" for snapshot in taken if snapshot.get("id") not in own]
 
     # -- creation ----------------------------------------------------------------------------------
 

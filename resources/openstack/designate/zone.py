@@ -44,7 +44,7 @@ def zones_that_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]
         if zone.name not in stack.created or not isinstance(name, str):
             continue
         zones = cloud.members("dns", "/zones", "zones")
-        if any(entry.get("name") == name for entry in zones or ()):
+        if zones is not None and zones.where("name", name):
             yield Misfit(zone.name, f"there is a zone {name} already", ("name",), advice="Use another name.")
 
 

@@ -1,9 +1,9 @@
 """Rules for addresses and networks that the cloud would refuse as it is now; pure."""
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 
 from ....shapes import Json, JsonMap
-from ...contract import CloudFacts, KnownResource, Made, Misfit, PlannedStack
+from ...contract import CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack
 from ..lists import named
 from .addresses import Address, address_of, is_host, network_of
 from .network_rules import FLOATING_IP, ROUTER, SUBNET, AddressClaim, address_claims
@@ -19,8 +19,10 @@ def addresses_outside(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit
     for claim, network in _claims_in_networks(stack, cloud):
         if not _is_subnet_known(claim):
             continue  # So may the stack around it.
-        subnets = cloud.members("network", "/subnets", "subnets")
-        ranges = [network_of(subnet.get("cidr")) for subnet in _of_network(subnets or (), network)]
+        subnets = cloud.members("network", "/subnets", "subnets") or Members()
+        ranges = [
+            network_of(subnet.get("cidr")) for subnet in subnets.where("network_id", str(network["id"]))
+        ]
         known = [cidr for cidr in ranges if cidr is not None]
         # A network without a subnet may get one; and the user may not see all of them.
         same = [cidr for cidr in known if cidr.version == claim.address.version]
@@ -98,12 +100,8 @@ def _is_subnet_known(claim: AddressClaim) -> bool:
     return isinstance(claim.subnet, str) or any(name in entry for name in ("subnet", "floating_subnet"))
 
 
-def _networks(cloud: CloudFacts) -> Sequence[JsonMap] | None:
+def _networks(cloud: CloudFacts) -> Members | None:
     return cloud.members("network", "/networks", "networks")
-
-
-def _of_network(things: Sequence[JsonMap], network: JsonMap) -> list[JsonMap]:
-    return [thing for thing in things if thing.get("network_id") == network.get("id")]
 
 
 def _owners(cloud: CloudFacts) -> dict[tuple[str, Address], str]:
@@ -122,16 +120,16 @@ def _owners(cloud: CloudFacts) -> dict[tuple[str, Address], str]:
     return owners
 
 
-def ports_outside(own: Set[str], cloud: CloudFacts, uses: Callable[[JsonMap], bool]) -> list[str]:
-    """Return the ports of others that use a thing, as far as the caller sees them.
+def ports_outside(own: Set[str], cloud: CloudFacts, field: str, thing: str) -> list[str]:
+    """Return the ports of others that have a thing in a field, as far as the caller sees them.
 
     A port is the stack's own if the stack made it, or the server or router that has it.
     """
+    ports = cloud.members("network", "/ports", "ports") or Members()
     return [
         f"the port {port.get('id')}"
-        for port in cloud.members("network", "/ports", "ports") or ()
-        if uses(port)
-        and own.isdisjoint({str(port.get("id")), str(port.get("device_id"))})
+        for port in ports.where(field, thing)
+        if own.isdisjoint({str(port.get("id")), str(port.get("device_id"))})
         and not str(port.get("device_owner") or "").startswith(_OF_SERVICE)
     ]
 

@@ -76,4 +76,4 @@ class Net(NeutronType):
 
     def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
         """Return the ports of others in the network."""
-        return ports_outside(own, cloud, lambda port: port.get("network_id") == physical_id)
+        return ports_outside(own, cloud, "network_id", physical_id)

@@ -190,7 +190,7 @@ class SecurityGroup(NeutronType):
 
     def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
         """Return the ports of others that have the group."""
-        return ports_outside(own, cloud, lambda port: physical_id in (port.get("security_groups") or ()))
+        return ports_outside(own, cloud, "security_groups", physical_id)
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it has rules; a description of its own, for the mark is there at first."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ....shapes import Json, JsonMap
-from ...contract import CloudFacts, KnownResource, Misfit, PlannedStack
+from ...contract import CloudFacts, KnownResource, Members, Misfit, PlannedStack
 from ..cinder.fits import volumes_in_use
 from ..images import image_misfits, image_of
 from ..neutron.network_rules import SERVER
@@ -68,13 +68,16 @@ def open_zones(zones: Json) -> list[str]:
 
 def key_pairs_that_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the key pairs whose names are taken."""
+    taken: set[Json] | None = None
     for pair in stack.new_of_type(KEY_PAIR):
         name = pair.thing("name")
         is_own = pair.values.get("user", "unknown") is None
         if pair.name not in stack.created or not isinstance(name, str) or not is_own:
             continue
-        pairs = cloud.members("compute", "/os-keypairs", "keypairs")
-        if name in {(entry.get("keypair") or {}).get("name") for entry in pairs or ()}:
+        if taken is None:
+            pairs = cloud.members("compute", "/os-keypairs", "keypairs") or ()
+            taken = {(entry.get("keypair") or {}).get("name") for entry in pairs}
+        if name in taken:
             yield Misfit(
                 pair.name,
                 f"you have a key pair {name} already",
@@ -91,9 +94,9 @@ def ambiguous_groups(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]
             name = server.thing("security_groups", index)
             if not isinstance(name, str):
                 continue
-            groups = cloud.members("network", "/security-groups", "security_groups", **mine)
-            count = sum(group.get("name") == name for group in groups or ())
-            if count > 1 and not any(group.get("id") == name for group in groups or ()):
+            groups = cloud.members("network", "/security-groups", "security_groups", **mine) or Members()
+            count = len(groups.where("name", name))
+            if count > 1 and not groups.where("id", name):
                 yield Misfit(
                     server.name,
                     f"{count} security groups have the name {name}",

@@ -8,6 +8,7 @@ from harness.known_cloud import KnownCloud
 from stoker.features.preflight.check import misfits_of
 from stoker.features.preflight.findings import CloudFinding
 from stoker.features.preflight.planned import parts_of_creation
+from stoker.resources.contract import Members
 from unit.features.preflight.test_quota import FLAVORS, PORTLESS, REGISTRY, compiled, resource, volume
 
 Json = typing.Any
@@ -202,11 +203,13 @@ def test_groups_of_other_projects_which_an_admin_sees_are_none_for_the_compute_s
     class Seen(KnownCloud):
         def members(self, service: str, path: str, items: str, **query: str | int) -> Json:
             groups = [{"id": f"g-{project}", "name": "default", "project_id": project} for project in "pq"]
-            return [
-                group
-                for group in groups
-                if query.get("project_id", group["project_id"]) == group["project_id"]
-            ]
+            return Members(
+                [
+                    group
+                    for group in groups
+                    if query.get("project_id", group["project_id"]) == group["project_id"]
+                ]
+            )
 
     stack = compiled(server("image: i, security_groups: [default]"))
     parts = list(parts_of_creation(stack.plan, stack.nested, REGISTRY))
