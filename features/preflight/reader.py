@@ -5,6 +5,7 @@ A reading is asked for by its first use, and the judgement is repeated once it i
 """
 
 import concurrent.futures
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from ...resources.contract.preflight import Certainty, Members
 from ...shapes import Json, JsonMap
 from .findings import CloudFinding, FindingKind
 
+LOG = logging.getLogger(__name__)
 ANSWERED_WITHIN = 5.0
 """Seconds in which all services have to answer what one preflight asks."""
 JUDGED_WITHIN = 5.0
@@ -212,6 +214,11 @@ class CloudReader:
                 answer = self._readers.ask(self._access, reading, self._check_time)
             except NotRead as error:
                 self._give_up([reading], str(error))
+                continue
+            except Exception:
+                # The top of this thread: nobody else would ever read of it.
+                LOG.exception("Reading %s of %s failed", reading.path, reading.service)
+                self._give_up([reading], "the reading has failed; the log of the API says why")
                 continue
             with self._answers.lock:
                 # What comes too late stays unknown: the judgement may be under way.

@@ -300,6 +300,24 @@ def test_a_service_that_is_silent_costs_its_time_and_is_a_finding(
     gate.set()
 
 
+def test_a_bug_of_a_reading_is_no_silence_of_the_service(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*arguments: Json) -> Json:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(ServiceReadings, "ask", broken)
+    preflight = site.preflight()
+    services = dataclasses.replace(site.services, features={**site.services.features, Preflight: preflight})
+    site.api = falcon.testing.TestClient(make_app(services, ROUTES, ADDRESSES))
+    assert site.findings({"a": disk(label="x")}) == [
+        "not checked: block-storage: the reading has failed; the log of the API says why "
+        "(/os-quota-sets/p1, /things)"
+    ]
+    assert "Reading /things of block-storage failed" in caplog.text
+    assert "ZeroDivisionError: a bug" in caplog.text
+
+
 def test_a_bug_of_a_rule_stops_nobody(site: Site) -> None:
     assert site.findings({"a": disk(label="bug")}) == [
         "not checked: a rule has failed; the log of the API says which"

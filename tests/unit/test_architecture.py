@@ -154,6 +154,7 @@ BROAD_EXCEPT = {
     "cli/wiring/servers.py": "top of the thread that asks a server",
     "features/drift/observer.py": "call of a type for one resource",
     "features/preflight/check.py": "call of types' rules for one request",
+    "features/preflight/reader.py": "top of the thread that asks a service",
     "conductor/steps/runner.py": "top of a step's thread",
     "conductor/worker/thread.py": "top of the work loop's thread",
     "conductor/scheduler.py": "top of a duty",
