@@ -34,8 +34,14 @@ def update_stack(
     :raises Changing: other requests have changed the stack each time that the goal was compiled.
     :raises DelegationRefused, KeystoneUnavailable: the stack needs a new credential and cannot get one.
     """
-    context.delegations.renew(stack.root_id, request.trustor)
-    _retry(context, stack, lambda current: _change(context, current, request, review))
+
+    def make(current: Stack) -> Change:
+        change = _change(context, current, request, review)
+        # Only now: a goal that is wrong, or that the review refuses, gives the stack no new credential.
+        context.delegations.renew(stack.root_id, request.trustor)
+        return change
+
+    _retry(context, stack, make)
 
 
 def restore_stack(context: EngineContext, stack: Stack, snapshot_id: SnapshotId) -> None:

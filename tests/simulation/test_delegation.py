@@ -14,12 +14,14 @@ from stoker.db import credentials, stacks
 from stoker.db.errors import NameTaken, Unavailable
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
+from stoker.engine.context import Compiled
 from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
 from stoker.engine.stacks import create_stack, delete_stack
 from stoker.engine.updates import update_stack
 from stoker.keystone.delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer
 from stoker.keystone.delegations import LATER, LOST_AFTER
 from stoker.resources.contract.cloud import Trustor
+from stoker.template.errors import TemplateError
 
 Json = typing.Any
 TEMPLATE = {
@@ -40,6 +42,7 @@ class FakeKeystone:
     :ivar answers: what becomes of the next delegations: an error, which is raised before or, with NoAnswer,
         after the credential was made.
     :ivar bad: numbers that are not taken any more.
+    :ivar tried: numbers of the credentials that were tried.
     """
 
     enabled = True
@@ -48,6 +51,7 @@ class FakeKeystone:
         self.credentials: dict[int, str] = {}
         self.answers: list[BaseException] = []
         self.bad: set[int] = set()
+        self.tried: list[int] = []
         self.away = False
         self.before_answer: Callable[[], None] = lambda: None
         self._count = 0
@@ -72,6 +76,7 @@ class FakeKeystone:
         raise NotImplementedError
 
     def is_good(self, credential: Json) -> bool:
+        self.tried.append(credential["number"])
         return credential["number"] not in self.bad
 
     def revoke(self, credential: Json) -> None:
@@ -248,6 +253,30 @@ def test_two_updates_that_renew_at_once_leave_one_credential(scene: Scene) -> No
     scene.keystone.before_answer = another
     scene.update(stack)
     assert scene.settled() == {3}
+
+
+class Refused(Exception):
+    """A review says no."""
+
+
+def refuse(compiled: Compiled) -> str:
+    """A review that says no."""
+    raise Refused
+
+
+@pytest.mark.parametrize(
+    ("goal", "error"), [(TEMPLATE, Refused), ({**TEMPLATE, "resources": {"r": {}}}, TemplateError)]
+)
+def test_an_update_that_is_not_begun_asks_keystone_nothing(
+    scene: Scene, goal: Json, error: type[Exception]
+) -> None:
+    stack = scene.create()
+    scene.keystone.bad = {1}
+    request = UpdateRequest(Goal(goal), trustor=WHO)
+    with pytest.raises(error):
+        update_stack(scene.context, scene.world.stack(stack.id), request, refuse)
+    assert scene.keystone.tried == []
+    assert scene.settled() == {1}
 
 
 def test_an_update_of_a_stack_that_is_deleted_meanwhile_leaves_no_credential(scene: Scene) -> None:
