@@ -74,27 +74,63 @@ class KnownResource:
         The same holds inside of lists and maps.  An unknown item of a list is an empty map if its items are
         maps, and otherwise None.
         """
-        return self._read[0]
+        return self._known
 
     def thing(self, *path: str | int) -> Thing | None:
         """Return what the property at a path names; None: nothing, or that is not known."""
-        name = self._read[1].get(path)
-        if name is not None:
-            return Made(name)
-        value: Json = self.values
-        for part in path:
-            try:
+        value: Json = self._known
+        try:
+            for part in path:
                 value = value[part]
-            except (KeyError, IndexError, TypeError):
-                return None
+        except (KeyError, IndexError, TypeError):
+            value = None
+        # Looked up only now: reading the value is what fills it.
+        if (name := self._known.made.get(path)) is not None:
+            return Made(name)
         return value if isinstance(value, str) and value else None
 
     @functools.cached_property
-    def _read(self) -> tuple[JsonMap, Mapping[PropertyPath, str]]:
-        made: dict[PropertyPath, str] = {}
+    def _known(self) -> "_KnownValues":
         if is_node(self.properties) and self.properties[FN] != "literal":
-            return {}, made
-        return _known_members(self.schema, members(self.properties), (), made), made
+            return _KnownValues({}, {})
+        return _KnownValues(self.schema, members(self.properties))
+
+
+class _KnownValues(Mapping[str, Json]):
+    """The known properties of a resource.
+
+    Each is read when a rule first asks for it: rules ask for few, and a template may have many resources.
+
+    :ivar made: the resources that the properties which were read refer to, by their paths.
+    """
+
+    def __init__(self, schema: Mapping[str, Property], trees: JsonMap) -> None:
+        self.made: dict[PropertyPath, str] = {}
+        self._schema = schema
+        self._trees = renamed(schema, trees)
+        self._values: dict[str, Json] = {}
+
+    def __getitem__(self, name: str) -> Json:
+        """Return a value; KeyError: it is not known, or there is no such property."""
+        if name not in self._values:
+            self._values[name] = self._read(name)
+        value = self._values[name]
+        if value is _ABSENT:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of the known properties."""
+        return (name for name in {**self._schema, **self._trees} if name in self)
+
+    def __len__(self) -> int:
+        """Return the number of known properties."""
+        return sum(1 for _ in self)
+
+    def _read(self, name: str) -> Json:
+        if name not in self._schema and name not in self._trees:
+            return _ABSENT
+        return _known_member(self._schema, self._trees, name, (), self.made)
 
 
 @dataclass(frozen=True)
@@ -155,16 +191,21 @@ def _known_members(
     schema: Mapping[str, Property], trees: JsonMap, path: PropertyPath, made: dict[PropertyPath, str]
 ) -> dict[str, Json]:
     trees = renamed(schema, trees)
-    known: dict[str, Json] = {}
-    for name in {**schema, **trees}:
-        prop = property_of(schema, name)
-        if name in trees:
-            value = _known(prop, trees[name], (*path, name), made)
-        else:
-            value = None if prop.default is None else _resolved(prop, None)
-        if value is not _ABSENT:
-            known[name] = value
-    return known
+    values = {name: _known_member(schema, trees, name, path, made) for name in {**schema, **trees}}
+    return {name: value for name, value in values.items() if value is not _ABSENT}
+
+
+def _known_member(
+    schema: Mapping[str, Property],
+    trees: JsonMap,
+    name: str,
+    path: PropertyPath,
+    made: dict[PropertyPath, str],
+) -> Json:
+    prop = property_of(schema, name)
+    if name in trees:
+        return _known(prop, trees[name], (*path, name), made)
+    return None if prop.default is None else _resolved(prop, None)
 
 
 def _known(prop: Property, tree: Json, path: PropertyPath, made: dict[PropertyPath, str]) -> Json:
