@@ -121,9 +121,8 @@ class TaskDefinition:
 
     def to_json(self) -> StoredDefinition:
         """Return the definition as it is stored: without fields that have their default value."""
-        plain = TaskDefinition()
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        changed = {name: value for name, value in fields.items() if value != getattr(plain, name)}
+        fields = ((name, getattr(self, name), default) for name, default in _DEFAULTS.items())
+        changed = {name: value for name, value, default in fields if value != default}
         return typing.cast(StoredDefinition, changed)
 
     @classmethod
@@ -136,6 +135,9 @@ class TaskDefinition:
             return cls(**(stored or {}))
         except TypeError as error:
             raise DamagedRow(f"A stored definition cannot be read: {error}") from error
+
+
+_DEFAULTS: Mapping[str, Json] = vars(TaskDefinition())
 
 
 def same_goal(first: JsonMap | None, second: JsonMap | None) -> bool:
@@ -429,7 +431,8 @@ def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
     new = []
     for name, definition in compiled.resources.items():
         needed = {required: rows[required] for required in definition.requires}
-        row = new_row(definition, rows[name], scope, requires=list(needed.values()))
+        stored = TaskDefinition.of(definition).to_json()
+        row = new_row(definition, stored, rows[name], scope, requires=list(needed.values()))
         new.append(row)
         jobs.append(
             PlannedTask(
@@ -452,13 +455,17 @@ def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:
 
 def new_row(
     definition: ResourceDefinition,
+    stored: StoredDefinition,
     row_id: ResourceId,
     scope: TraversalScope,
     *,
     requires: Sequence[ResourceId] = (),
     replaces: ResourceId | None = None,
 ) -> Resource:
-    """Return the row of a resource that is not created yet."""
+    """Return the row of a resource that is not created yet.
+
+    :param stored: its definition as it is stored.
+    """
     return Resource(
         id=row_id,
         stack_id=scope.stack_id,
@@ -468,7 +475,7 @@ def new_row(
         action="INIT",
         status=Status.COMPLETE,
         reason="",
-        definition=TaskDefinition.of(definition).to_json(),
+        definition=stored,
         requires=requires,
         replaces=replaces,
         key=str(uuid.uuid4()),

@@ -17,7 +17,7 @@ from ...resources.contract.errors import UnknownType
 from ...resources.contract.plugin import ResourceType
 from ...resources.registry import ResourceRegistry
 from ...resources.update_decision import observable, survives_failure
-from ...shapes import Json, JsonMap
+from ...shapes import Json, JsonMap, StoredDefinition
 from ...template.language import CompiledTemplate, ResourceDefinition
 from .best_existing import best_existing, goal_of
 from .plan import (
@@ -274,14 +274,17 @@ class UpdatePlanner:
     def _is_observed(self, row: Resource) -> bool:
         return self._observing and row.id not in self._running and self._types.observable(row)
 
-    def _create(self, definition: ResourceDefinition, goal: JsonMap, *, replaces: ResourceId | None) -> None:
+    def _create(
+        self, definition: ResourceDefinition, goal: StoredDefinition, *, replaces: ResourceId | None
+    ) -> None:
         row_id = self._ids.new(ResourceId)
         self._changed.add(definition.name)
         self._rows[definition.name] = row_id
         if replaces is not None:
             self._changes.setdefault(replaces, {})["replaced_by"] = row_id
         self._supersede_others(definition.name, row_id)
-        self._new.append(new_row(definition, row_id, self._scope, replaces=replaces))
+        requires = sorted(self._required(definition))
+        self._new.append(new_row(definition, goal, row_id, self._scope, requires=requires, replaces=replaces))
         self._jobs[definition.name] = self._job(definition, goal, TaskKind.CREATE, row_id)
 
     def _supersede_others(self, name: str, by: ResourceId) -> None:
@@ -336,24 +339,26 @@ class UpdatePlanner:
     # -- dependencies ------------------------------------------------------------------------------
 
     def _set_requires(self) -> None:
-        """Set the requirements of each row: those of the past and of the new goal, and replacements.
+        """Set the requirements of each row that stays: those of the past and of the new goal.
 
         A row that is updated keeps its old requirements until its step has ended, because it may fail.
         """
-        new = {row.id: index for index, row in enumerate(self._new)}
         for name, definition in self._compiled.resources.items():
-            required = {self._rows[dependency] for dependency in definition.requires}
-            required |= {
-                job.spare
-                for dependency in definition.requires
-                if (job := self._jobs.get(dependency)) is not None and job.spare is not None
-            }
-            row_id = self._rows[name]
-            if row_id in new:
-                row = self._new[new[row_id]]
-                self._new[new[row_id]] = replace(row, requires=sorted(required))
-            elif not required <= (previous := {ResourceId(i) for i in self._existing[row_id].requires}):
-                self._changes.setdefault(row_id, {})["requires"] = sorted(required | previous)
+            row = self._existing.get(self._rows[name])
+            if row is None:
+                continue  # A new one has its requirements from the beginning.
+            required = self._required(definition)
+            if not required <= (previous := {ResourceId(i) for i in row.requires}):
+                self._changes.setdefault(row.id, {})["requires"] = sorted(required | previous)
+
+    def _required(self, definition: ResourceDefinition) -> set[ResourceId]:
+        """Return the rows that a resource requires, and their possible replacements; all are planned."""
+        required: set[ResourceId] = set()
+        for name in definition.requires:
+            required.add(self._rows[name])
+            if (job := self._jobs.get(name)) is not None and job.spare is not None:
+                required.add(job.spare)
+        return required
 
     def _refreshed(self) -> list[tuple[ResourceId, ResourceId | None]]:
         """Return the rows to refresh, each with its possible replacement."""
