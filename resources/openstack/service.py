@@ -278,7 +278,8 @@ def _late_call(method: str) -> Iterator[None]:
     try:
         yield
     except RetryableError as error:
-        if method != "POST":
+        # A refusal for a quota is an answer: nothing of it is carried out later.
+        if method != "POST" or isinstance(error, OverQuota):
             raise
         raise RetryableError(str(error), after=error.after, at_least=LATE_CALL) from error
 

@@ -13,6 +13,7 @@ from harness.step_driver import Driven
 from harness.waiting import wait_for
 from stoker.resources.contract.errors import PermanentError, RetryableError
 from stoker.resources.openstack.nova.interfaces import ServerPorts, nics_of
+from stoker.resources.openstack.service import QUOTA_PAUSE
 
 Json = typing.Any
 
@@ -273,7 +274,7 @@ def test_a_quota_is_waited_for(site: Site) -> None:
     server = site.server(networks=[{"subnet": "net-subnet"}])
     with pytest.raises(RetryableError, match="over the quota: compute 403: Quota exceeded") as error:
         server.plugin.handle_create(server.target, site.context)
-    assert error.value.after == 60.0
+    assert error.value.after == QUOTA_PAUSE
     site.project.admin.set_compute_quotas(site.project.id, instances=10)
     server.target = dataclasses.replace(server.target, attempt=2)
     server.create()
@@ -290,7 +291,7 @@ def test_a_server_for_which_there_is_no_room_fails_with_the_services_words(site:
         assert error.value.kind == "ResourceInError"
         words = 'Went to status ERROR due to "Message: No valid host was found.'
         assert str(error.value).startswith(words)
-        assert str(error.value).endswith(', Code: 500"')
+        assert str(error.value).endswith(f', Code: 500"; the server asked for flavor {huge.id}, image cirros')
         assert server.plugin.needs_replace_failed(server.target, site.context)
         server.delete()
     finally:

@@ -12,7 +12,7 @@ from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
 from stoker.resources import list_pages
-from stoker.resources.contract.errors import Cancelled, PermanentError, RetryableError
+from stoker.resources.contract.errors import Cancelled, OverQuota, PermanentError, RetryableError
 from stoker.resources.openstack.service import (
     QUOTA_PAUSE,
     TOO_LONG,
@@ -135,7 +135,7 @@ def test_refusals_with_a_class_of_their_own(
 )
 def test_a_quota_is_waited_for(scripted: ScriptedService, service: str, status: int, body: Json) -> None:
     error = _refused(scripted, service, Answer(status, body))
-    assert isinstance(error, RetryableError)
+    assert isinstance(error, OverQuota), "it is waited for as long as [stacks] quota_wait says"
     assert error.after == QUOTA_PAUSE
     assert str(error).startswith(f"over the quota: {service} {status}: ")
     assert str(error).endswith("[req-1]")
