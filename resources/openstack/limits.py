@@ -37,7 +37,7 @@ def allowance(cloud: CloudFacts, service: str, name: str) -> Allowance | None:
 
 
 def _compute(cloud: CloudFacts, name: str) -> Allowance | None:
-    quota = _detailed(cloud.entry("compute", f"/os-quota-sets/{cloud.project_id}/detail", "quota_set"), name)
+    quota = detailed(cloud.entry("compute", f"/os-quota-sets/{cloud.project_id}/detail", "quota_set"), name)
     if quota is None or name != "key_pairs" or quota.limit < 0:
         return quota
     # Key pairs belong to a user, and Nova does not count them here.
@@ -47,16 +47,16 @@ def _compute(cloud: CloudFacts, name: str) -> Allowance | None:
 
 def _block_storage(cloud: CloudFacts, name: str) -> Allowance | None:
     path = f"/os-quota-sets/{cloud.project_id}"
-    return _detailed(cloud.entry("block-storage", path, "quota_set", usage="True"), name)
+    return detailed(cloud.entry("block-storage", path, "quota_set", usage="True"), name)
 
 
 def _network(cloud: CloudFacts, name: str) -> Allowance | None:
-    return _detailed(cloud.entry("network", f"/quotas/{cloud.project_id}/details", "quota"), name)
+    return detailed(cloud.entry("network", f"/quotas/{cloud.project_id}/details", "quota"), name)
 
 
 def _shares(cloud: CloudFacts, name: str) -> Allowance | None:
     path = f"/quota-sets/{cloud.project_id}/detail"
-    return _detailed(cloud.entry("shared-file-system", path, "quota_set"), name)
+    return detailed(cloud.entry("shared-file-system", path, "quota_set"), name)
 
 
 def _load_balancer(cloud: CloudFacts, name: str) -> Allowance | None:
@@ -114,7 +114,7 @@ _READERS: Mapping[str, Callable[[CloudFacts, str], Allowance | None]] = {
 """By the service's type in the service catalog."""
 
 
-def _detailed(limits: JsonMap | None, name: str) -> Allowance | None:
+def detailed(limits: JsonMap | None, name: str) -> Allowance | None:
     """Return a quota of which the service tells limit, use and reservations."""
     entry: Json = (limits or {}).get(name)
     limit = _number(entry, "limit")

@@ -4,9 +4,10 @@ import typing
 from collections.abc import Collection, Sequence
 
 from ....shapes import Json, JsonMap
-from ...contract import ResourceView, StepContext
+from ...contract import OverQuota, ResourceView, Step, StepContext
 from ..declared import DeclaredType
 from ..statuses import StatusMeaning
+from .over_quota import with_numbers
 
 BUILT = StatusMeaning(pending=("BUILD",))
 
@@ -39,6 +40,13 @@ class NeutronType(DeclaredType):
         if "name" in body and not body["name"]:
             body["name"] = target.physical_name
         return body
+
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
+        """Create the thing; a refusal for a quota gets its numbers."""
+        try:
+            return super().handle_create(target, context)
+        except OverQuota as error:
+            raise with_numbers(error, self.service_for(context), target.stack.project_id) from error
 
     def users(self, target: ResourceView, context: StepContext) -> Sequence[str]:
         """Return the ports that use the thing, with the servers and routers that they are of."""

@@ -56,6 +56,18 @@ def fault_of(server: JsonMap) -> str:
     return f"Message: {fault.get('message', 'Unknown')}, Code: {fault.get('code', 'Unknown')}"
 
 
+def asked_for(properties: JsonMap) -> str:
+    """Return what a new server asks of the scheduler, in words."""
+    hints = properties.get("scheduler_hints") or {}
+    values = {
+        "flavor": properties.get("flavor"),
+        "image": properties.get("image"),
+        "availability zone": properties.get("availability_zone"),
+        "server group": hints.get("group"),
+    }
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value)
+
+
 def unknown_status(failure: str, status: str) -> PermanentError:
     """Return the error of a server in a state in which the action cannot end well."""
     return PermanentError(

@@ -36,6 +36,7 @@ from .compute import (
     TASK_STATE,
     ServerCalls,
     ServerSnapshot,
+    asked_for,
     fault_of,
     unknown_status,
     without_mark,
@@ -138,7 +139,13 @@ class Server(DeclaredType):
         if built is None:
             ports.read_ahead(server, REMOTE)
             return Poll(progress=progress, after=lists.pause(since))
-        step = self._wait(built.server, since, target, context)
+        try:
+            step = self._wait(built.server, since, target, context)
+        except PermanentError as error:
+            if error.kind != "ResourceInError":
+                raise
+            asked = asked_for(target.properties)
+            raise PermanentError(f"{error}; the server asked for {asked}", kind=error.kind) from error
         return self.with_facts(step, target, context, built.ports)
 
     def _mark(self, target: ResourceView) -> str:

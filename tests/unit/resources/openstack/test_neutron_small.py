@@ -8,12 +8,13 @@ from harness.fake_context import after, run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.contract.errors import PermanentError, PropertyError
+from stoker.resources.contract.errors import OverQuota, PermanentError, PropertyError
 from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.contract.properties import validate_properties
 from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import mark_of
+from stoker.resources.openstack.service import QUOTA_PAUSE
 
 RESOURCE_TYPES = types_of("openstack.neutron")
 
@@ -435,3 +436,30 @@ def test_a_gateway_connects_and_disconnects_networks(
         (f"DELETE {path}/new", None),
     ]
     assert plugin.needs_replace(created.properties, {**created.properties, "devices": []})
+
+
+NET = plugin_of("Net")
+REFUSAL = "Quota exceeded for resources: ['network']."
+
+
+def refuse_for_a_quota(scripted: ScriptedService, numbers: Answer) -> str:
+    """The text of the error of a creation that the service refuses; it answers for the quota with these."""
+    error = {"NeutronError": {"type": "OverQuota", "message": REFUSAL, "detail": ""}}
+    scripted.answers["POST /networks"] = Answer(409, error)
+    target = target_of(NET)
+    scripted.answers[f"GET /quotas/{target.stack.project_id}/details"] = numbers
+    with pytest.raises(OverQuota) as refused:
+        run(NET, "create", target, ScriptedContext(scripted))
+    assert refused.value.after == QUOTA_PAUSE
+    return str(refused.value)
+
+
+def test_a_refusal_for_a_quota_has_its_numbers(scripted: ScriptedService) -> None:
+    numbers = {"network": {"limit": 10, "used": 9, "reserved": 1}, "port": {"limit": 5, "used": 1}}
+    text = refuse_for_a_quota(scripted, Answer(200, {"quota": numbers}))
+    assert text == f"over the quota: network 409: {REFUSAL} [req-1] (network: 10 of 10 in use)"
+
+
+@pytest.mark.parametrize("answer", [Answer(403), Answer(503), Answer(200, {"quota": []}), Answer(200, {})])
+def test_a_refusal_for_a_quota_stands_without_its_numbers(scripted: ScriptedService, answer: Answer) -> None:
+    assert refuse_for_a_quota(scripted, answer) == f"over the quota: network 409: {REFUSAL} [req-1]"

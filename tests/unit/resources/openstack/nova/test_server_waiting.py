@@ -104,6 +104,28 @@ def test_a_server_in_a_bad_state_fails_the_creation(scripted: ScriptedService) -
         SERVER.check_create_complete(_server(), {"since": context.now()}, context)
 
 
+def test_a_server_without_a_host_says_what_it_has_asked_for(scripted: ScriptedService) -> None:
+    _lists(scripted, BUILDING)
+    server = {"id": "s", "status": "ERROR", "fault": {"message": "No valid host was found.", "code": 500}}
+    scripted.answers["GET /servers/s"] = Answer(200, {"server": server})
+    asked = {
+        "flavor": "f",
+        "image": "i",
+        "availability_zone": "z",
+        "scheduler_hints": {"group": "g"},
+        "networks": [{"port": PORT_ID}],
+    }
+    target = target_of(SERVER, asked, key=KEY, creation_key=KEY, physical_id="s")
+    context = _in_stack(scripted)
+    with pytest.raises(PermanentError) as error:
+        SERVER.check_create_complete(target, {"since": context.now()}, context)
+    assert (error.value.kind, str(error.value)) == (
+        "ResourceInError",
+        'Went to status ERROR due to "Message: No valid host was found., Code: 500"; '
+        "the server asked for flavor f, image i, availability zone z, server group g",
+    )
+
+
 def test_a_server_is_gone_when_the_list_lacks_it_and_the_service_does_not_know_it(
     scripted: ScriptedService,
 ) -> None:
