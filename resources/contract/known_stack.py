@@ -225,6 +225,11 @@ def _known(prop: Property, tree: Json, path: PropertyPath, made: dict[PropertyPa
         unknown: Json = {} if prop.schema.type == "map" else None
         items = (_known(prop.schema, item, (*path, index), made) for index, item in enumerate(tree))
         return [unknown if item is _ABSENT else item for item in items]
+    if prop.type == "map" and prop.schema is None:
+        # Nobody may take a part of it for the whole: only what it refers to is known.
+        for name, value in members(tree).items():
+            if is_node(value) and value[FN] == "get_resource":
+                made[(*path, name)] = value[ARGS][0]
     return _ABSENT
 
 

@@ -81,7 +81,7 @@ def network_in_use(project: Project) -> None:
     c = project.connection
     net = c.network.create_network(name="inner")
     c.network.create_subnet(network_id=net.id, ip_version=4, cidr="10.9.0.0/24")
-    c.network.create_port(network_id=net.id, fixed_ips=[{"ip_address": "10.9.0.9"}])
+    c.network.create_port(network_id=net.id, fixed_ips=[{"ip_address": "10.9.0.9"}], name="reached")
     c.compute.create_keypair(name="mine")
 
 
@@ -90,6 +90,22 @@ def port(address: str) -> Json:
         "type": "OS::Neutron::Port",
         "properties": {"network": "inner", "fixed_ips": [{"ip_address": address}]},
     }
+
+
+def network_without_security(project: Project) -> None:
+    """Make a network without port security, with a port; its router leads nowhere."""
+    c = project.connection
+    net = c.network.create_network(name="open", is_port_security_enabled=False)
+    subnet = c.network.create_subnet(network_id=net.id, ip_version=4, cidr="10.8.0.0/24")
+    c.network.create_port(network_id=net.id, name="cut-off")
+    c.network.create_security_group(name="web")
+    router = c.network.create_router(name="blind")
+    c.network.add_interface_to_router(router, subnet_id=subnet.id)
+
+
+def disk(**properties: Json) -> Json:
+    """A server with another disk."""
+    return server(block_device_mapping_v2=[{"boot_index": -1, **properties}])
 
 
 @pytest.mark.parametrize(
@@ -108,12 +124,39 @@ def port(address: str) -> Json:
             "you have a key pair mine already",
             "another key pair has the name",
         ),
+        (disk(swap_size=64), "swap_size is 64 MiB, but the flavor allows 0", "Swap drive"),
+        (disk(ephemeral_size=1), "ephemeral_size is 1 GiB, but the flavor allows 0", "Ephemeral disk"),
+        (
+            server(metadata={f"k{number}": "v" for number in range(129)}),
+            "129 metadata items, above the limit of 128",
+            "Maximum number of metadata items exceeds 128",
+        ),
+        (
+            {"type": "OS::Neutron::Port", "properties": {"network": "open", "security_groups": ["default"]}},
+            "security_groups need port security",
+            "ort security must be enabled",
+        ),
+        (
+            server(networks=[{"network": "open"}], security_groups=["web"]),
+            "security_groups need port security",
+            # Each host refuses it, and the service tells the user no more.
+            "Exceeded maximum number of retries",
+        ),
+        (
+            {
+                "type": "OS::Neutron::FloatingIP",
+                "properties": {"floating_network": "public", "port_id": "cut-off"},
+            },
+            "not reachable from the port",
+            "is not reachable from subnet",
+        ),
     ],
 )
 def test_what_does_not_fit_is_found_and_fails_without_it(
     stacks: Stacks, resource: Json, message: str, failure: str
 ) -> None:
     network_in_use(stacks.project)
+    network_without_security(stacks.project)
     template = document(a=resource)
     [finding] = findings(stacks, template)
     assert message in finding["message"]

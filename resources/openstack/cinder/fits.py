@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...contract import Certainty, CloudFacts, KnownResource, Misfit, PlannedStack
+from ...contract import Certainty, CloudFacts, KnownResource, Misfit, PlannedStack, Thing
 from ..images import image_misfits, image_of
 from ..lists import named
 from ..neutron.network_rules import SERVER
@@ -79,6 +79,46 @@ def volumes_in_use(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
                 status,
                 "Detach it, or use another volume.",
             )
+
+
+def volumes_in_another_zone(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the volumes whose zone is not that of the server that they are attached to.
+
+    Whether it has to be the operator decides (``cross_az_attach`` of the compute service).
+    """
+    for resource, path, server in _attachments(stack):
+        zone = server.thing("availability_zone")
+        volume_zone = _zone_of(resource.thing(*path), stack, cloud)
+        if isinstance(zone, str) and volume_zone and zone.partition(":")[0] != volume_zone:
+            yield Misfit(
+                resource.name,
+                f"the volume is in the zone {volume_zone}, and its server in {zone}: some clouds refuse that",
+                path,
+                zone,
+                volume_zone,
+                "Give both the same zone, or ask the operator.",
+                Certainty.NOT_KNOWN,
+            )
+
+
+def _zone_of(volume: Thing | None, stack: PlannedStack, cloud: CloudFacts) -> str:
+    """Return the zone of a volume; "": it is not known."""
+    made = stack.made(volume)
+    if made is not None:
+        zone = made.thing("availability_zone") if made.type == VOLUME else None
+        return zone if isinstance(zone, str) else ""
+    entry = named(cloud.members("block-storage", "/volumes/detail", "volumes"), volume)
+    return str((entry or {}).get("availability_zone") or "")
+
+
+def _attachments(
+    stack: PlannedStack,
+) -> Iterator[tuple[KnownResource, tuple[str | int, ...], KnownResource]]:
+    """Yield the attachments to servers of the template that ask for a zone."""
+    for resource, path in _attached(stack):
+        server = stack.made(resource.thing("instance_uuid")) if path == ("volume_id",) else resource
+        if server is not None and server.type == SERVER and server.thing("availability_zone") is not None:
+            yield resource, path, server
 
 
 def _attached(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str | int, ...]]]:

@@ -9,7 +9,7 @@ from ..polling import FIRST_PAUSE, Poller, pause
 from ..service import RemoteNotFound, service_of
 from ..statuses import StatusMeaning
 from .attachments import attach, detach, find_attachment, get_volume, has_server, is_attached
-from .fits import volumes_in_use
+from .fits import volumes_in_another_zone, volumes_in_use
 
 ATTACHING = StatusMeaning(pending=("AVAILABLE", "RESERVED", "ATTACHING"), bad=(), good=("IN-USE",))
 """The status of a volume that is being attached; it is in use before, too, where other servers have it."""
@@ -23,7 +23,7 @@ class VolumeAttachment(AttachedType):
     description = "The attachment of a volume to a server."
     service = "compute"
     identity = "the server and the volume"
-    cloud_rules = (volumes_in_use,)
+    cloud_rules = (volumes_in_use, volumes_in_another_zone)
     other = "serverId"
     missing = "compute: volume {0} is not attached to server {1}"
     slow = True

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Set
 
 from ....shapes import Json, JsonMap
-from ...contract import CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack
+from ...contract import CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack, Thing
 from ..lists import named
 from .addresses import Address, address_of, is_host, network_of
-from .network_rules import FLOATING_IP, ROUTER, SUBNET, AddressClaim, address_claims
+from .lacking_rules import NET
+from .network_rules import FLOATING_IP, PORT, ROUTER, SERVER, SUBNET, AddressClaim, address_claims
 from .schema import is_overridden
 
 NEW_NETWORK = "Use an external network: `openstack network list --external` shows them."
@@ -76,6 +77,48 @@ def networks_that_are_not_external(stack: PlannedStack, cloud: CloudFacts) -> It
             )
 
 
+def groups_without_port_security(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the security groups for new ports in networks without port security.
+
+    A port may say otherwise; one that says nothing is as its network.
+    """
+    for resource, path, network in _protected(stack):
+        if _is_insecure(network, stack, cloud):
+            yield Misfit(
+                resource.name,
+                f"{path[0]} need port security, which the network has disabled",
+                path,
+                advice="Leave them out, or set port_security_enabled of the port or of the network to true.",
+            )
+
+
+def _protected(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str, ...], Thing | None]]:
+    for port in stack.new_of_type(PORT):
+        values = port.values
+        overrides = ("network_id", "port_security_enabled", "security_groups", "allowed_address_pairs")
+        if is_overridden(values, *overrides) or values.get("port_security_enabled", "unknown") is not None:
+            continue
+        for name in ("security_groups", "allowed_address_pairs"):
+            if values.get(name):
+                yield port, (name,), port.thing("network")
+    for server in stack.new_of_type(SERVER):
+        # The compute service takes the name of the group that each port gets anyway for none.
+        if any(group != "default" for group in server.values.get("security_groups") or ()):
+            for index, entry in enumerate(server.values.get("networks") or ()):
+                if all(entry.get(name, "unknown") is None for name in ("port", "port_extra_properties")):
+                    yield server, ("security_groups",), server.thing("networks", index, "network")
+
+
+def _is_insecure(network: Thing | None, stack: PlannedStack, cloud: CloudFacts) -> bool:
+    if isinstance(network, Made):
+        made = stack.made(network)
+        values = {} if made is None or made.type != NET else made.values
+        is_own = not is_overridden(values, "port_security_enabled")
+        return is_own and values.get("port_security_enabled") is False
+    entry = named(_networks(cloud), network)
+    return entry is not None and entry.get("port_security_enabled") is False
+
+
 def _external(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str, ...], str]]:
     for floating in stack.new_of_type(FLOATING_IP):
         yield floating, ("floating_network",), "floating_network_id"
@@ -136,4 +179,9 @@ def ports_outside(own: Set[str], cloud: CloudFacts, field: str, thing: str) -> l
 
 _OF_SERVICE = ("network:dhcp", "network:distributed", "network:ha_router")
 """Owners of ports that the service makes, and deletes itself."""
-NETWORK_FITS = (addresses_outside, addresses_in_use, networks_that_are_not_external)
+NETWORK_FITS = (
+    addresses_outside,
+    addresses_in_use,
+    networks_that_are_not_external,
+    groups_without_port_security,
+)

@@ -15,6 +15,7 @@ from .base import NeutronType
 from .fits import NETWORK_FITS
 from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
+from .reachable import floating_ips_out_of_reach
 from .schema import HIDDEN, NETWORK, SHOWN, SUBNET
 
 PORT = Custom(check_name="neutron.port")
@@ -47,7 +48,7 @@ class FloatingIP(NeutronType):
         *INTERFACES,
     )
     stack_rules = (*NETWORK_RULES, *LACKING_RULES)
-    cloud_rules = NETWORK_FITS
+    cloud_rules = (*NETWORK_FITS, floating_ips_out_of_reach)
     lost_with_it = "its address goes"
     references = {
         "floating_network": NamedRemote("neutron.network"),
@@ -144,6 +145,7 @@ class FloatingIPAssociation(AttachedType):
     path = "/floatingips"
     item = "floatingip"
     identity = "the floating IP"
+    cloud_rules = (floating_ips_out_of_reach,)
     other = "port_id"
     missing = "network: floating IP {0} is not associated with the port"
     implied_dependencies: typing.ClassVar[Sequence[ImpliedDependency]] = INTERFACES

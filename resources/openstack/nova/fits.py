@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from ....shapes import Json, JsonMap
-from ...contract import CloudFacts, KnownResource, Members, Misfit, PlannedStack
-from ..cinder.fits import volumes_in_use
+from ...contract import Certainty, CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack, Thing
+from ..cinder.fits import volumes_in_another_zone, volumes_in_use
 from ..images import image_misfits, image_of
+from ..limits import allowance
+from ..lists import named
 from ..neutron.network_rules import SERVER
 from .quota_needs import flavor_of
 
@@ -44,6 +46,9 @@ def _too_little_memory(server: KnownResource, image: JsonMap, flavor: JsonMap) -
 def zones_that_do_not_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the servers whose availability zone does not exist, or is down."""
     for server in stack.new_of_type(SERVER):
+        if server.values.get("availability_zone", "unknown") is None:
+            yield from _without_a_zone(server, cloud)
+            continue
         zone = server.thing("availability_zone")
         if not isinstance(zone, str) or ":" in zone:
             continue  # An administrator names a host, too.
@@ -57,6 +62,17 @@ def zones_that_do_not_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[
                 ", ".join(names),
                 "Use one that there is, or none.",
             )
+
+
+def _without_a_zone(server: KnownResource, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield a server for which no host may be chosen: administrators have disabled all compute services."""
+    zones = cloud.members("compute", "/os-availability-zone", "availabilityZoneInfo")
+    if zones and not open_zones(zones):
+        yield Misfit(
+            server.name,
+            "no availability zone has a compute service that is enabled",
+            advice="Ask the operator: there is no host for any server.",
+        )
 
 
 def open_zones(zones: Json) -> list[str]:
@@ -105,4 +121,100 @@ def ambiguous_groups(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]
                 )
 
 
-SERVER_FITS = (images_that_do_not_fit, zones_that_do_not_exist, ambiguous_groups, volumes_in_use)
+def disks_above_the_flavor(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the swap and ephemeral disks that are larger than the flavor of their server allows."""
+    for server in stack.new_of_type(SERVER):
+        entries = server.values.get("block_device_mapping_v2") or ()
+        for name, fields, unit in _EXTRA_DISKS:
+            sizes = [(index, entry[name]) for index, entry in enumerate(entries) if entry.get(name)]
+            flavor = flavor_of(server, stack.known, cloud) if sizes else None
+            values = [flavor[field] for field in fields if field in flavor] if flavor else []
+            if not values:
+                continue
+            # The service adds up the disks; a flavor without one has an empty text.
+            needed, allowed = sum(size for _, size in sizes), values[0] or 0
+            if isinstance(allowed, int) and needed > allowed:
+                yield Misfit(
+                    server.name,
+                    f"{name} is {needed} {unit}, but the flavor allows {allowed}",
+                    ("block_device_mapping_v2", sizes[-1][0], name),
+                    str(needed),
+                    str(allowed),
+                    "Use a smaller disk, or a flavor that allows it.",
+                )
+
+
+_EXTRA_DISKS = (
+    ("swap_size", ("swap",), "MiB"),
+    ("ephemeral_size", ("OS-FLV-EXT-DATA:ephemeral", "ephemeral"), "GiB"),
+)
+"""Properties of disks, each with the flavor's field for it, as the service and as a template has it."""
+
+
+def metadata_above_the_limit(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the servers with more metadata items than the project's servers may have."""
+    for server in stack.new_of_type(SERVER):
+        count = len(server.values.get("metadata") or ())
+        most = allowance(cloud, "compute", "metadata_items") if count else None
+        if most is not None and 0 <= most.limit < count:
+            yield Misfit(
+                server.name,
+                f"the server has {count} metadata items, above the limit of {most.limit}",
+                ("metadata",),
+                str(count),
+                str(most.limit),
+                "Put several values into one item, or pass them as user_data.",
+            )
+
+
+def groups_that_are_full(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the server groups with more members than they may have, and those that need many hosts."""
+    by_group: dict[Thing, list[KnownResource]] = {}
+    for server in stack.new_of_type(SERVER):
+        if (group := server.thing("scheduler_hints", "group")) is not None:
+            by_group.setdefault(group, []).append(server)
+    for group, servers in by_group.items():
+        name, policy, members = _group(group, stack, cloud)
+        total = members + len(servers)
+        limit = allowance(cloud, "compute", "server_group_members")
+        if limit is not None and 0 <= limit.limit < total:
+            yield Misfit(
+                servers[-1].name,
+                f"the server group {name} would have {total} members, above the limit of {limit.limit}",
+                ("scheduler_hints", "group"),
+                str(total),
+                str(limit.limit),
+                "Use several groups, or ask the operator for a larger quota of server_group_members.",
+                # Only those of the user count, and the group does not say whose its members are.
+                Certainty.CERTAIN if len(servers) > limit.limit else Certainty.LIKELY,
+            )
+        elif policy == "anti-affinity" and total > 1:
+            yield Misfit(
+                servers[-1].name,
+                f"the {total} servers of the group {name} need different hosts, which nobody may count",
+                ("scheduler_hints", "group"),
+                certainty=Certainty.NOT_KNOWN,
+                advice="With soft-anti-affinity servers start even if the hosts do not suffice.",
+            )
+
+
+def _group(group: Thing, stack: PlannedStack, cloud: CloudFacts) -> tuple[str, str, int]:
+    """Return the name of a server group, its policy, and the number of its members; "": not known."""
+    if isinstance(group, Made):
+        made = stack.made(group)
+        policies = made.values.get("policies") if made is not None else None
+        return group.resource, str(policies[0]) if policies else "", 0
+    entry = named(cloud.members("compute", "/os-server-groups", "server_groups"), group) or {}
+    return group, str(entry.get("policy") or ""), len(entry.get("members") or ())
+
+
+SERVER_FITS = (
+    images_that_do_not_fit,
+    disks_above_the_flavor,
+    zones_that_do_not_exist,
+    metadata_above_the_limit,
+    groups_that_are_full,
+    ambiguous_groups,
+    volumes_in_use,
+    volumes_in_another_zone,
+)

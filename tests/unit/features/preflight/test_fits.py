@@ -4,7 +4,7 @@ import typing
 from collections.abc import Mapping
 
 import pytest
-from harness.known_cloud import KnownCloud
+from harness.known_cloud import PROJECT, KnownCloud
 from stoker.features.preflight.check import misfits_of
 from stoker.features.preflight.findings import CloudFinding
 from stoker.features.preflight.planned import parts_of_creation
@@ -19,8 +19,20 @@ ZONES = [
     {"zoneName": "down", "zoneState": {"available": False}},
 ]
 CLOUD: Mapping[str, Json] = {
-    "compute /flavors/detail": [*FLAVORS, {"id": "0", "name": "diskless", "vcpus": 1, "ram": 64, "disk": 0}],
+    "compute /flavors/detail": [
+        *FLAVORS,
+        {"id": "0", "name": "diskless", "vcpus": 1, "ram": 64, "disk": 0},
+        {"id": "4", "name": "extra", "disk": 9, "swap": 64, "OS-FLV-EXT-DATA:ephemeral": 5},
+    ],
     "compute /os-availability-zone": ZONES,
+    f"compute /os-quota-sets/{PROJECT}/detail": {
+        "metadata_items": {"limit": 2, "in_use": 0},
+        "server_group_members": {"limit": 2, "in_use": 0},
+    },
+    "compute /os-server-groups": [
+        {"id": "e1", "name": "apart", "policy": "anti-affinity", "members": ["x"]},
+        {"id": "e2", "name": "full", "policy": "affinity", "members": ["x", "y"]},
+    ],
     "compute /os-keypairs": [{"keypair": {"name": "mine"}}],
     "block-storage /os-availability-zone": ZONES,
     "block-storage /snapshots": [{"id": "s1", "name": "snap", "size": 7}],
@@ -29,18 +41,34 @@ CLOUD: Mapping[str, Json] = {
         {"id": "v2", "name": "busy", "status": "in-use", "multiattach": False, "size": 3},
         {"id": "v3", "name": "shared", "status": "in-use", "multiattach": True, "size": 3},
         {"id": "v4", "name": "broken", "status": "error", "size": 3},
+        {"id": "v5", "name": "elsewhere", "status": "available", "availability_zone": "other"},
     ],
     "network /networks": [
         {"id": "n1", "name": "inner", "router:external": False},
         {"id": "n2", "name": "outer", "router:external": True},
         {"id": "n3", "name": "bare", "router:external": False},
+        {"id": "n4", "name": "far", "router:external": True},
+        {"id": "n5", "name": "open", "port_security_enabled": False},
+        {"id": "n6", "name": "mine", "project_id": PROJECT, "port_security_enabled": True},
+        {"id": "n7", "name": "unrouted", "project_id": PROJECT},
     ],
     "network /subnets": [
         {"id": "u1", "network_id": "n1", "cidr": "10.0.0.0/24"},
         {"id": "u2", "network_id": "n1", "cidr": "2001:db8::/64"},
         {"id": "u3", "network_id": "n2", "cidr": "192.0.2.0/24"},
+        {"id": "u7", "network_id": "n7", "cidr": "10.7.0.0/24"},
     ],
-    "network /ports": [{"id": "p1", "network_id": "n1", "fixed_ips": [{"ip_address": "10.0.0.7"}]}],
+    "network /ports": [
+        {"id": "p1", "network_id": "n1", "fixed_ips": [{"ip_address": "10.0.0.7"}]},
+        {"id": "p2", "network_id": "n6", "device_id": "", "device_owner": ""},
+        {"id": "p3", "network_id": "n7"},
+        {"id": "i1", "network_id": "n1", "device_id": "r1", "device_owner": "network:router_interface"},
+        {"id": "i2", "network_id": "n6", "device_id": "r1", "device_owner": "network:router_interface"},
+    ],
+    "network /routers": [
+        {"id": "r1", "name": "way", "external_gateway_info": {"network_id": "n2"}},
+        {"id": "r2", "name": "blind", "external_gateway_info": None},
+    ],
     "network /floatingips": [
         {"id": "f1", "floating_network_id": "n2", "floating_ip_address": "192.0.2.9"},
     ],
@@ -59,6 +87,42 @@ def server(properties: str, flavor: str = "small") -> str:
 def image(**fields: Json) -> dict[str, Json]:
     """The cloud with an image that has these fields."""
     return {"image /images": [{**IMAGE, **fields}]}
+
+
+def association(port: str, network: str = "far") -> str:
+    """A floating IP for a port."""
+    return resource("OS::Neutron::FloatingIP", f"floating_network: {network}, port_id: {port}")
+
+
+def routed(
+    gateway: str, interface: str = "router: {get_resource: way}, subnet: {get_resource: subnet}"
+) -> str:
+    """A floating IP of the network far for a new port behind a new router."""
+    resources: Json = {
+        "net": ("OS::Neutron::Net", "name: new"),
+        "subnet": ("OS::Neutron::Subnet", "network: {get_resource: net}, cidr: 10.9.0.0/24"),
+        "port": ("OS::Neutron::Port", "network: {get_resource: net}"),
+        "way": ("OS::Neutron::Router", gateway),
+        "interface": ("OS::Neutron::RouterInterface", interface),
+    }
+    texts = (
+        f"{name}: {{type: {kind}, properties: {{{text}}}}}\n" for name, (kind, text) in resources.items()
+    )
+    return "".join(texts) + association("{get_resource: port}")
+
+
+def servers_of_group(group: str, count: int) -> str:
+    hints = f"scheduler_hints: {{group: {group}}}"
+    made = "g: {type: OS::Nova::ServerGroup, properties: {policies: [anti-affinity]}}\n"
+    return made + "".join(
+        f"s{number}: {{type: OS::Nova::Server, properties: {{flavor: small, image: i, networks: {PORTLESS}, "
+        f"{hints}}}}}\n"
+        for number in range(count)
+    )
+
+
+def disk(properties: str) -> str:
+    return server(f"image: i, block_device_mapping_v2: [{{{properties}, boot_index: -1}}]", "extra")
 
 
 def found(resources: str, answers: Mapping[str, Json]) -> list[CloudFinding]:
@@ -151,6 +215,75 @@ ROUTER = "OS::Neutron::Router"
             "name",
             "there is a zone example.com. already",
         ),
+        (
+            server("image: i"),
+            {"compute /os-availability-zone": ZONES[1:]},
+            "",
+            "no availability zone has a compute service",
+        ),
+        (
+            disk("swap_size: 65"),
+            {},
+            "block_device_mapping_v2.0.swap_size",
+            "is 65 MiB, but the flavor allows 64",
+        ),
+        (
+            disk("ephemeral_size: 6"),
+            {},
+            "block_device_mapping_v2.0.ephemeral_size",
+            "is 6 GiB, but the flavor allows 5",
+        ),
+        (
+            server("image: i, metadata: {a: 1, b: 2, c: 3}"),
+            {},
+            "metadata",
+            "the server has 3 metadata items, above the limit of 2",
+        ),
+        (
+            servers_of_group("{get_resource: g}", 3),
+            {},
+            "scheduler_hints.group",
+            "the server group g would have 3 members, above the limit of 2",
+        ),
+        (
+            resource(PORT, "network: open, security_groups: [db]"),
+            {},
+            "security_groups",
+            "security_groups need port security",
+        ),
+        (
+            resource(PORT, "network: {get_resource: n}, allowed_address_pairs: [{ip_address: 10.0.0.1}]")
+            + "n: {type: OS::Neutron::Net, properties: {port_security_enabled: false}}",
+            {},
+            "allowed_address_pairs",
+            "allowed_address_pairs need port security",
+        ),
+        (
+            resource(
+                "OS::Nova::Server",
+                "flavor: small, image: i, security_groups: [db], networks: [{network: open}]",
+            ),
+            {},
+            "security_groups",
+            "security_groups need port security",
+        ),
+        (association("p2"), {}, "port_id", "not reachable from the port"),
+        (
+            resource("OS::Neutron::FloatingIPAssociation", "floatingip_id: {get_resource: f}, port_id: p2")
+            + "f: {type: OS::Neutron::FloatingIP, properties: {floating_network: far}}",
+            {},
+            "port_id",
+            "not reachable from the port",
+        ),
+        (routed("external_gateway_info: {network: outer}"), {}, "port_id", "not reachable from the port"),
+        (routed("name: gateless"), {}, "port_id", "not reachable from the port"),
+        (
+            association("p3")
+            + "i: {type: OS::Neutron::RouterInterface, properties: {router: blind, subnet: u7}}",
+            {},
+            "port_id",
+            "not reachable from the port",
+        ),
     ],
 )
 def test_what_the_cloud_would_refuse_is_found(
@@ -193,10 +326,81 @@ def test_what_the_cloud_would_refuse_is_found(
         (resource(FLOATING, "floating_network: outer, floating_ip_address: 192.0.2.10"), {}),
         (resource(FLOATING, "floating_network: unseen"), {}),
         (resource("OS::Designate::Zone", "name: example.org., email: a@example.com"), {}),
+        (server("image: i"), {"compute /os-availability-zone": []}),
+        (disk("swap_size: 64"), {}),
+        (disk("ephemeral_size: 5"), {}),
+        (disk("ephemeral_format: ext4"), {}),
+        (server("image: i, metadata: {a: 1, b: 2}"), {}),
+        (servers_of_group("{get_resource: g}", 1), {}),
+        (resource(PORT, "network: open"), {}),
+        (
+            resource(
+                "OS::Nova::Server",
+                "flavor: small, image: i, security_groups: [default], networks: [{network: open}]",
+            ),
+            {},
+        ),
+        (resource(PORT, "network: open, port_security_enabled: true, security_groups: [db]"), {}),
+        (resource(PORT, "network: mine, security_groups: [db]"), {}),
+        (association("p2", "outer"), {}),
+        # No router at all: the stack around may bring one.
+        (association("p3"), {}),
+        # A router that the caller does not see.
+        (association("p2"), {"network /routers": []}),
+        (routed("external_gateway_info: {network: far}"), {}),
+        (routed("name: r", "router: {get_resource: way}, subnet: {get_attr: [way, name]}"), {}),
+        (routed("external_gateway_info: {network: {get_attr: [net, name]}}"), {}),
     ],
 )
 def test_what_the_cloud_would_take_raises_no_alarm(resources: str, answers: Mapping[str, Json]) -> None:
     assert found(resources, answers) == []
+
+
+@pytest.mark.parametrize(
+    ("resources", "path", "words", "certainty"),
+    [
+        # Members of other users, who are not told, do not count.
+        (servers_of_group("full", 1), "scheduler_hints.group", "would have 3 members", "likely"),
+        (servers_of_group("apart", 1), "scheduler_hints.group", "the 2 servers of the group", "not known"),
+        (
+            servers_of_group("{get_resource: g}", 2),
+            "scheduler_hints.group",
+            "the 2 servers of the group g need different hosts",
+            "not known",
+        ),
+        # Another project's router in a network of that one.
+        (association("p1"), "port_id", "not reachable", "likely"),
+        # An operator may permit that.
+        (
+            server(
+                "image: i, availability_zone: nova, "
+                "block_device_mapping_v2: [{volume_id: v5, boot_index: -1}]"
+            ),
+            "block_device_mapping_v2.0.volume_id",
+            "the volume is in the zone other, and its server in nova",
+            "not known",
+        ),
+        (
+            server("image: i, availability_zone: nova").replace("m:", "server:")
+            + volume("size: 1, availability_zone: down")
+            + resource(
+                "OS::Cinder::VolumeAttachment",
+                "instance_uuid: {get_resource: server}, volume_id: {get_resource: v}",
+            ),
+            "volume_id",
+            "the volume is in the zone down, and its server in nova",
+            "not known",
+        ),
+    ],
+)
+def test_what_may_be_refused_is_said_with_its_certainty(
+    resources: str, path: str, words: str, certainty: str
+) -> None:
+    zones = {"block-storage /os-availability-zone": [{"zoneName": "down"}, {"zoneName": "nova"}]}
+    [finding] = found(resources, zones)
+    assert ".".join(map(str, finding.path[3:])) == path
+    assert words in finding.message
+    assert (finding.certainty.value, bool(finding.advice)) == (certainty, True)
 
 
 def test_groups_of_other_projects_which_an_admin_sees_are_none_for_the_compute_service() -> None:
