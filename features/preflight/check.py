@@ -21,7 +21,7 @@ from ..preview.validation import NO_ID
 from .findings import CloudFinding, FindingKind
 from .planned import PlannedPart, parts_of_creation, parts_of_update
 from .quota import find_exceeded
-from .reader import ROUNDS, CloudReaders, TooMuchToJudge
+from .reader import ROUNDS, CloudReader, CloudReaders, TooMuchToJudge
 from .surprises import find_surprises
 
 LOG = logging.getLogger(__name__)
@@ -109,13 +109,17 @@ class CloudPreflight:
         if access.project_id != project_id:
             # An admin's token sees the admin's own project, not that of another's stack.
             return [_not_checked("the token is for another project than the stack's")]
-        reader = self._readers.reader(access)
-        findings: list[CloudFinding] = []
-        for _ in range(ROUNDS):
-            findings = _judged(parts, reader)
-            if not reader.fetch():
-                break
-        return [*findings, *reader.findings()][:MOST_FINDINGS]
+        return findings_of(parts, self._readers.reader(access))
+
+
+def findings_of(parts: Sequence[PlannedPart], reader: CloudReader) -> list[CloudFinding]:
+    """Return the findings for what an action makes; the cloud is asked as far as its judgement needs it."""
+    findings: list[CloudFinding] = []
+    for _ in range(ROUNDS):
+        findings = _judged(parts, reader)
+        if not reader.fetch():
+            break
+    return [*findings, *reader.findings()][:MOST_FINDINGS]
 
 
 def _asks(part: PlannedPart) -> bool:

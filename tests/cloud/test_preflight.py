@@ -1,14 +1,28 @@
 """A preflight on a real cloud: what it finds is what fails without it, and examples raise no false alarm."""
 
+import json
+import pathlib
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from harness.cloud.project import Project
 from harness.cloud.stacks import Stacks
-from harness.examples import example
+from harness.examples import example, names
+from heatclient.common import template_utils
+from keystoneauth1.session import Session
+from stoker.engine.caller_services import CallerServices
+from stoker.features.preflight.check import findings_of
+from stoker.features.preflight.planned import parts_of_creation
+from stoker.features.preflight.reader import CloudReaders
+from stoker.features.preflight.services import ServiceReadings
+from stoker.keystone.caller import CallerAccess
+from stoker.keystone.client_options import ClientOptions
+from unit.features.preflight.test_quota import REGISTRY, compiled
 
 Json = typing.Any
+MOST_REQUESTS = 12
+"""Requests of one preflight to the compute, network, image and block storage services together."""
 OFF = {"resource_registry": {"stoker": {"preflight": "off"}}}
 REFUSE = {"resource_registry": {"stoker": {"preflight": "refuse"}}}
 
@@ -186,3 +200,140 @@ def test_a_hundred_servers_of_a_group_are_counted(stacks: Stacks) -> None:
         for finding in findings(stacks, document(a=group))
     }
     assert exceeded == {("instances", "100"), ("port", "100")}
+
+
+def test_an_address_that_is_taken_after_the_check_fails_as_without_one(stacks: Stacks) -> None:
+    network_in_use(stacks.project)
+    hold = {"resource_registry": {**REFUSE["resource_registry"], "resources": {"a": {"hooks": "pre-create"}}}}
+    stack = stacks.start("s", document(a=port("10.9.0.10")), environment=hold)
+    network = stacks.project.connection.network
+    inner = network.find_network("inner")
+    network.create_port(network_id=inner.id, fixed_ips=[{"ip_address": "10.9.0.10"}])
+
+    def is_released() -> bool:
+        body = {"unset_hook": "pre-create"}
+        return stacks.call("POST", f"{stack.path}/resources/a/signal", body).status == 200
+
+    stacks.wait_for(is_released, lambda: str(stack.show()))
+    assert "already allocated" in stack.wait("CREATE_FAILED")["stack_status_reason"]
+
+
+GIVEN = {
+    "image": "cirros",
+    "flavor": "m1.tiny",
+    "public_net": "public",
+    "key": "mine",
+    "network": "inner",
+}
+"""Values of parameters without a default, by name."""
+HERE = pathlib.Path(__file__).parent
+
+
+def templates() -> Iterator[tuple[str, Json]]:
+    """The templates of other tests, which make stacks of them, and the examples."""
+    for name in names():
+        yield name, example(name)
+    for folder in ("templates", "types"):
+        for path in sorted((HERE / folder).glob("*.yaml")):
+            files, template = template_utils.process_template_path(str(path))
+            parameters = template.get("parameters") or template.get("Parameters") or {}
+            values = {
+                parameter: GIVEN[parameter]
+                for parameter, definition in parameters.items()
+                if parameter in GIVEN and not {"default", "Default"} & definition.keys()
+            }
+            yield path.stem, {"template": template, "files": files, "parameters": values}
+
+
+def test_templates_that_pass_raise_no_false_alarm(stacks: Stacks) -> None:
+    network_in_use(stacks.project)
+    alarms: dict[str, list[str]] = {}
+    passed = []
+    for name, body in templates():
+        answer = stacks.call("POST", "/stacks/preview?check_cloud=true", {"stack_name": "looked-at", **body})
+        if answer.status != 200:
+            continue  # It needs a service that does not run, or the rights of an operator.
+        passed.append(name)
+        wrong = [item["message"] for item in answer.body["findings"] if item["certainty"] != "not known"]
+        if wrong:
+            alarms[name] = wrong
+    assert alarms == {}
+    assert len(passed) >= 30, passed
+
+
+class CountingSession(Session):
+    """A session that counts its requests."""
+
+    def __init__(self, auth: Json, versions: dict[str, Json], requests: list[str]) -> None:
+        super().__init__(auth=auth, timeout=60.0, discovery_cache=versions)
+        self._requests = requests
+
+    def request(self, url: str, method: str, **options: Json) -> Json:
+        self._requests.append(f"{method} {url}")
+        return super().request(url, method, **options)
+
+
+def access_of(project: Project) -> CallerAccess:
+    """The access that a request's token gives, in the form of Keystone's middleware."""
+    access = project.connection.session.auth.get_access(project.connection.session)
+    catalog = [
+        {
+            "type": service["type"],
+            "name": service["name"],
+            "endpoints": [
+                {f"{endpoint['interface']}URL": endpoint["url"], "region": endpoint["region"]}
+                for endpoint in service["endpoints"]
+            ],
+        }
+        for service in access.service_catalog.catalog
+    ]
+    return CallerAccess(access.auth_token, access.user_id, project.id, json.dumps(catalog))
+
+
+def fleet(count: int) -> str:
+    """Servers of a group, each with a port, a floating IP and a volume."""
+    shared = {
+        "group": {"type": "OS::Nova::ServerGroup", "properties": {"policies": ["soft-anti-affinity"]}},
+    }
+    each: dict[str, Json] = {}
+    for number in range(count):
+        each |= {
+            f"port{number}": port(f"10.9.0.{number + 20}"),
+            f"address{number}": {
+                "type": "OS::Neutron::FloatingIP",
+                "properties": {"floating_network": "public", "port_id": {"get_resource": f"port{number}"}},
+            },
+            f"volume{number}": volume(volume_type="lvm", availability_zone="nova"),
+            f"server{number}": server(
+                availability_zone="nova",
+                metadata={"number": str(number)},
+                security_groups=[],
+                networks=[{"port": {"get_resource": f"port{number}"}}],
+                scheduler_hints={"group": {"get_resource": "group"}},
+            ),
+        }
+    return json.dumps({**shared, **each})
+
+
+def test_a_hundred_servers_cost_as_many_requests_as_one(project: Project) -> None:
+    network_in_use(project)
+    requests: list[str] = []
+    services = CallerServices(
+        ClientOptions(), lambda auth, versions: CountingSession(auth, versions, requests), within=60.0
+    )
+    readers = CloudReaders(ask=ServiceReadings(services).ask, has_service=services.has, monotonic=lambda: 0.0)
+    access = access_of(project)
+
+    def asked(count: int) -> list[str]:
+        stack = compiled(fleet(count))
+        requests.clear()
+        findings = findings_of(
+            list(parts_of_creation(stack.plan, stack.nested, REGISTRY)), readers.reader(access)
+        )
+        assert [finding.message for finding in findings] == []
+        return sorted(requests)
+
+    asked(1)  # Each service tells its versions once.
+    few, many = asked(1), asked(100)
+    assert many == few
+    assert len(many) <= MOST_REQUESTS, many
