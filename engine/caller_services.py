@@ -42,17 +42,23 @@ class CallerServices:
         return service in INTERFACES and access.has_service(service, self._options.of(service))
 
     def service(
-        self, access: CallerAccess, service: str, checkpoint: Callable[[], None] = lambda: None
+        self,
+        access: CallerAccess,
+        service: str,
+        checkpoint: Callable[[], None] = lambda: None,
+        microversion: str = "",
     ) -> Service:
         """Return a client of a service.
 
         :param checkpoint: called between the pages of a list; what it raises ends the list.
+        :param microversion: the newest to be used; "": that of the service's interface.
         :raises NoSuchService: the caller's service catalog has none.
         :raises ServiceUnavailable: it does not tell its versions.
         """
         interface = INTERFACES[service]
         session = self._make_session(access.auth(), self._versions)
-        adapter = self._clients.adapter(session, service, interface.version, interface.microversion)
+        newest = microversion or interface.microversion
+        adapter = self._clients.adapter(session, service, interface.version, newest)
         return Service(adapter, checkpoint)
 
 

@@ -37,6 +37,7 @@ class Reading:
     """A GET of one service.
 
     :ivar key: key of the members, or of the object, in the answer.
+    :ivar microversion: the newest that may be used; "": that of the service's interface.
     """
 
     service: str
@@ -44,6 +45,7 @@ class Reading:
     key: str
     query: tuple[tuple[str, str | int], ...] = ()
     is_list: bool = True
+    microversion: str = ""
 
 
 class TooMuchToJudge(Exception):
@@ -140,9 +142,12 @@ class CloudReader:
         value = self._read(reading)
         return value if isinstance(value, Members) else None
 
-    def entry(self, service: str, path: str, item: str, **query: str | int) -> JsonMap | None:
+    def entry(
+        self, service: str, path: str, item: str, *, microversion: str = "", **query: str | int
+    ) -> JsonMap | None:
         """Return the object in the answer to a GET; None: it is not known, or not yet."""
-        reading = Reading(service, path, item, tuple(sorted(query.items())), is_list=False)
+        parameters = tuple(sorted(query.items()))
+        reading = Reading(service, path, item, parameters, is_list=False, microversion=microversion)
         value = self._read(reading)
         return None if isinstance(value, Members) else value
 

@@ -27,7 +27,7 @@ class ServiceReadings:
         :raises NotRead: the service does not tell.
         """
         try:
-            service = self._services.service(access, reading.service, checkpoint)
+            service = self._services.service(access, reading.service, checkpoint, reading.microversion)
             query = dict(reading.query)
             if reading.is_list:
                 limit = {} if reading.service in _UNPAGED else {"limit": _PAGE}

@@ -110,10 +110,13 @@ class CloudFacts(typing.Protocol):
         :param items: key of the members in an answer.
         """
 
-    def entry(self, service: str, path: str, item: str, **query: str | int) -> JsonMap | None:
+    def entry(
+        self, service: str, path: str, item: str, *, microversion: str = "", **query: str | int
+    ) -> JsonMap | None:
         """Return the object in the answer to a GET; {}: there is none.
 
         :param item: its key in the answer; "": the answer is the object.
+        :param microversion: the newest that may be used; "": that of all other calls.
         """
 
 

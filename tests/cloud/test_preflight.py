@@ -146,6 +146,17 @@ def disk(**properties: Json) -> Json:
             "Maximum number of metadata items exceeds 128",
         ),
         (
+            server(personality={f"/f{number}": "x" for number in range(6)}),
+            "6 files, above the limit of 5",
+            "ersonality file limit exceeded",
+        ),
+        (
+            # 10,239 bytes: what the service counts is longer.
+            server(personality={"/f": "x" * 10_239}),
+            "13652 characters of base64 in a file, above the limit of 10240",
+            "ersonality file content exceeds maximum",
+        ),
+        (
             {"type": "OS::Neutron::Port", "properties": {"network": "open", "security_groups": ["default"]}},
             "security_groups need port security",
             "ort security must be enabled",

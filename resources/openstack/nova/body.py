@@ -14,8 +14,8 @@ from ..service import object_of, service_of
 from .interfaces import Nic, ServerPorts, nics_of
 from .user_data import server_user_data
 
-OLDEST_FILES = "compute 2.56"
-"""The newest version of the interface that takes files; 2.57 has removed them."""
+WITH_FILES = "2.56"
+"""The newest microversion that takes files, and tells their limits; 2.57 has removed them."""
 COPIED = ("device_type", "disk_bus", "boot_index", "volume_size", "delete_on_termination", "volume_type")
 """Properties that are fields of the body by the same name."""
 SAME = {
@@ -158,6 +158,6 @@ def create_server(target: ResourceView, context: StepContext, ports: ServerPorts
     body = server_body(target, context, nics)
     TagMark().put(body, mark_of(target.key))
     hints = properties["scheduler_hints"]
-    headers = {"OpenStack_API_Version": OLDEST_FILES} if properties["personality"] else {}
+    headers = {"OpenStack_API_Version": f"compute {WITH_FILES}"} if properties["personality"] else {}
     whole = {"server": body, **({"os:scheduler_hints": hints} if hints else {})}
     return object_of(service_of(context, "compute").post("/servers", whole, **headers), "server")

@@ -6,9 +6,10 @@ from ....shapes import Json, JsonMap
 from ...contract import Certainty, CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack, Thing
 from ..cinder.fits import volumes_in_another_zone, volumes_in_use
 from ..images import image_misfits, image_of
-from ..limits import allowance
+from ..limits import allowance, detailed
 from ..lists import named
 from ..neutron.network_rules import SERVER
+from .body import WITH_FILES, encoded
 from .quota_needs import flavor_of
 
 KEY_PAIR = "OS::Nova::KeyPair"
@@ -167,6 +168,35 @@ def metadata_above_the_limit(stack: PlannedStack, cloud: CloudFacts) -> Iterator
             )
 
 
+def files_above_the_limits(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the servers with more injected files, or larger ones, than the project's servers may have."""
+    path = f"/os-quota-sets/{cloud.project_id}/detail"
+    for server in stack.new_of_type(SERVER):
+        files = server.values.get("personality")
+        if not files:
+            continue
+        limits = cloud.entry("compute", path, "quota_set", microversion=WITH_FILES)
+        amounts = {
+            "injected_files": ("files", len(files)),
+            "injected_file_path_bytes": ("characters in the path of a file", max(map(len, files))),
+            "injected_file_content_bytes": (
+                "characters of base64 in a file",
+                max(len(encoded(text or "")) for text in files.values()),
+            ),
+        }
+        for name, (unit, amount) in amounts.items():
+            most = detailed(limits, name)
+            if most is not None and 0 <= most.limit < amount:
+                yield Misfit(
+                    server.name,
+                    f"the server has {amount} {unit}, above the limit of {most.limit}",
+                    ("personality",),
+                    str(amount),
+                    str(most.limit),
+                    "Pass files as user_data, or as a software config.",
+                )
+
+
 def groups_that_are_full(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the server groups with more members than they may have, and those that need many hosts."""
     by_group: dict[Thing, list[KnownResource]] = {}
@@ -213,6 +243,7 @@ SERVER_FITS = (
     disks_above_the_flavor,
     zones_that_do_not_exist,
     metadata_above_the_limit,
+    files_above_the_limits,
     groups_that_are_full,
     ambiguous_groups,
     volumes_in_use,

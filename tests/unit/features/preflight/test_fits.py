@@ -27,6 +27,9 @@ CLOUD: Mapping[str, Json] = {
     "compute /os-availability-zone": ZONES,
     f"compute /os-quota-sets/{PROJECT}/detail": {
         "metadata_items": {"limit": 2, "in_use": 0},
+        "injected_files": {"limit": 1, "in_use": 0},
+        "injected_file_content_bytes": {"limit": 8, "in_use": 0},
+        "injected_file_path_bytes": {"limit": 4, "in_use": 0},
         "server_group_members": {"limit": 2, "in_use": 0},
     },
     "compute /os-server-groups": [
@@ -240,6 +243,24 @@ ROUTER = "OS::Neutron::Router"
             "the server has 3 metadata items, above the limit of 2",
         ),
         (
+            server("image: i, personality: {/a: x, /b: x}"),
+            {},
+            "personality",
+            "the server has 2 files, above the limit of 1",
+        ),
+        (
+            server("image: i, personality: {/long: x}"),
+            {},
+            "personality",
+            "has 5 characters in the path of a file, above the limit of 4",
+        ),
+        (
+            server("image: i, personality: {/a: seven77}"),
+            {},
+            "personality",
+            "has 12 characters of base64 in a file, above the limit of 8",
+        ),
+        (
             servers_of_group("{get_resource: g}", 3),
             {},
             "scheduler_hints.group",
@@ -331,6 +352,7 @@ def test_what_the_cloud_would_refuse_is_found(
         (disk("ephemeral_size: 5"), {}),
         (disk("ephemeral_format: ext4"), {}),
         (server("image: i, metadata: {a: 1, b: 2}"), {}),
+        (server("image: i, personality: {/abc: sixsix}"), {}),
         (servers_of_group("{get_resource: g}", 1), {}),
         (resource(PORT, "network: open"), {}),
         (
