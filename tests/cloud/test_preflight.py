@@ -219,14 +219,16 @@ def test_an_address_that_is_taken_after_the_check_fails_as_without_one(stacks: S
     stack = stacks.start("s", document(a=port("10.9.0.10")), environment=hold)
     network = stacks.project.connection.network
     inner = network.find_network("inner")
-    network.create_port(network_id=inner.id, fixed_ips=[{"ip_address": "10.9.0.10"}])
+    taken = network.create_port(network_id=inner.id, fixed_ips=[{"ip_address": "10.9.0.10"}])
 
     def is_released() -> bool:
         body = {"unset_hook": "pre-create"}
         return stacks.call("POST", f"{stack.path}/resources/a/signal", body).status == 200
 
     stacks.wait_for(is_released, lambda: str(stack.show()))
-    assert "already allocated" in stack.wait("CREATE_FAILED")["stack_status_reason"]
+    reason = stack.wait("CREATE_FAILED")["stack_status_reason"]
+    assert "already allocated" in reason
+    assert f"(10.9.0.10 is that of port {taken.id})" in reason
 
 
 GIVEN = {

@@ -56,7 +56,7 @@ class NeutronType(DeclaredType):
         ports = self.service_for(context).list_all(
             "/ports", "ports", **{name: value.format(self.id_of(target))}
         )
-        return sorted(_label(port) for port in ports)
+        return sorted(label(port) for port in ports)
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether the thing gets tags, which the service takes by a call of their own only."""
@@ -91,7 +91,7 @@ class DescribedType(NeutronType):
         return self._unwrapped(self.service_for(context).put(self.path_of(target), body))
 
 
-def _label(port: JsonMap) -> str:
+def label(port: JsonMap) -> str:
     """Return the name of a port's user, with the port."""
     owner = str(port["device_owner"])
     device = "server" if owner.startswith("compute:") else "router" if "router" in owner else ""

@@ -14,14 +14,16 @@ from ...contract import (
     Property,
     PropertyError,
     ResourceView,
+    RetryableError,
+    Step,
     StepContext,
 )
 from ..bodies import NamedRemote
 from ..declared import REMOTE
 from ..marks import mark_of
 from ..names import resolve
-from ..service import Conflict, RemoteNotFound, in_use, objects_of
-from .base import BUILT, NeutronType
+from ..service import MOST_USERS, Conflict, RemoteNotFound, in_use, objects_of
+from .base import BUILT, NeutronType, label
 from .fits import NETWORK_FITS
 from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
@@ -144,6 +146,34 @@ class Port(NeutronType):
             raise PropertyError(
                 "security_groups and allowed_address_pairs need port_security_enabled to be true"
             )
+
+    def handle_create(self, target: ResourceView, context: StepContext) -> Step:
+        """Create the port; a refusal says who has the address, if that is a port of the same project."""
+        try:
+            return super().handle_create(target, context)
+        except Conflict as error:
+            users = self._users_of_addresses(target, context)
+            if not users:
+                raise
+            raise Conflict(f"{error} ({'; '.join(users)})") from error
+
+    def _users_of_addresses(self, target: ResourceView, context: StepContext) -> list[str]:
+        """Return who has the addresses that a new port asks for; others' ports are nobody's business."""
+        entries = target.properties["fixed_ips"] or ()
+        addresses = [entry["ip_address"] for entry in entries if entry.get("ip_address")][:MOST_USERS]
+        users = []
+        try:
+            for address in addresses:
+                query = {
+                    "fixed_ips": f"ip_address={address}",
+                    "network_id": resolve(context, "neutron.network", target.properties["network"]),
+                    "project_id": target.stack.project_id,
+                }
+                ports = self.service_for(context).list_all(self.path, "ports", **query)
+                users += [f"{address} is that of {label(port)}" for port in ports]
+        except (PermanentError, RetryableError):
+            return []  # It is a detail: the refusal is there without it.
+        return users
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         return {**super().create_body(target, context), **self._lists(target, None, context)}

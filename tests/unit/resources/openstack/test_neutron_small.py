@@ -2,6 +2,7 @@
 
 import dataclasses
 import typing
+import urllib.parse
 
 import pytest
 from harness.fake_context import after, run, target_of
@@ -14,7 +15,7 @@ from stoker.resources.contract.properties import validate_properties
 from stoker.resources.contract.steps import Done, Poll
 from stoker.resources.openstack.declared import REMOTE
 from stoker.resources.openstack.marks import mark_of
-from stoker.resources.openstack.service import QUOTA_PAUSE
+from stoker.resources.openstack.service import QUOTA_PAUSE, Conflict
 
 RESOURCE_TYPES = types_of("openstack.neutron")
 
@@ -463,3 +464,35 @@ def test_a_refusal_for_a_quota_has_its_numbers(scripted: ScriptedService) -> Non
 @pytest.mark.parametrize("answer", [Answer(403), Answer(503), Answer(200, {"quota": []}), Answer(200, {})])
 def test_a_refusal_for_a_quota_stands_without_its_numbers(scripted: ScriptedService, answer: Answer) -> None:
     assert refuse_for_a_quota(scripted, answer) == f"over the quota: network 409: {REFUSAL} [req-1]"
+
+
+PORT = plugin_of("Port")
+
+
+def refuse_an_address(scripted: ScriptedService, answer: Answer) -> str:
+    """The text of the error of a port whose address is taken; this is the list of the ports that have it."""
+    scripted.answers["POST /ports"] = Answer(409, {"NeutronError": {"message": "already allocated"}})
+    target = target_of(PORT, {"network": ONE, "fixed_ips": [{"ip_address": "10.0.0.7"}]})
+    scripted.answers[f"GET /ports?description={mark_of(KEY)}"] = Answer(200, {"ports": []})
+    project = target.stack.project_id
+    query = urllib.parse.urlencode(
+        {"fixed_ips": "ip_address=10.0.0.7", "network_id": ONE, "project_id": project}
+    )
+    scripted.answers[f"GET /ports?{query}"] = answer
+    with pytest.raises(Conflict) as refused:
+        run(PORT, "create", target, ScriptedContext(scripted))
+    assert refused.value.kind == "Conflict"
+    return str(refused.value).replace(" [req-1]", "")
+
+
+def test_a_refusal_of_an_address_says_who_has_it(scripted: ScriptedService) -> None:
+    user = {"id": TWO, "device_owner": "compute:nova", "device_id": "s"}
+    text = refuse_an_address(scripted, Answer(200, {"ports": [user]}))
+    assert text == f"network 409: already allocated (10.0.0.7 is that of server s (port {TWO}))"
+
+
+@pytest.mark.parametrize("answer", [Answer(200, {"ports": []}), Answer(503), Answer(403)])
+def test_a_refusal_of_an_address_that_others_have_stands_as_it_is(
+    scripted: ScriptedService, answer: Answer
+) -> None:
+    assert refuse_an_address(scripted, answer) == "network 409: already allocated"
