@@ -4,6 +4,7 @@ Neutron looks for a router with an interface in the port's subnet and a gateway 
 The rule says nothing unless it knows all routers of the port's network, of the cloud and of the template.
 """
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -55,15 +56,25 @@ class _Routes:
 
     def gateways(self, network: Thing) -> set[Thing | None]:
         """Return the external networks of the routers of a network; None: one has none."""
-        routers = {
-            self._router(interface.thing("router"))
-            for interface in self.stack.known.of_type(INTERFACE)
-            if self._network_of_interface(interface) == network
-        }
+        if self._of_template is None or (isinstance(network, Made) and not self.stack.known.is_new):
+            raise _NotKnown  # Anybody may have given an older network of the stack another router.
+        routers = {*self._of_template.get(network, ())}
         for port in self._members("/ports", "ports").where("network_id", str(network)):
             if str(port.get("device_owner") or "").startswith(_OF_ROUTER):
                 routers.add(_id(port, "device_id"))
         return {self._gateway(router) for router in routers}
+
+    @functools.cached_property
+    def _of_template(self) -> dict[Thing, set[Thing]] | None:
+        """Return the routers that the template gives networks; None: some are not known."""
+        routers: dict[Thing, set[Thing]] = {}
+        try:
+            for interface in self.stack.known.of_type(INTERFACE):
+                network = self._network_of_interface(interface)
+                routers.setdefault(network, set()).add(self._router(interface.thing("router")))
+        except _NotKnown:
+            return None
+        return routers
 
     def _network_of_interface(self, interface: KnownResource) -> Thing:
         subnet = interface.thing("subnet")

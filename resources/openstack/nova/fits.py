@@ -181,7 +181,7 @@ def files_above_the_limits(stack: PlannedStack, cloud: CloudFacts) -> Iterator[M
             "injected_file_path_bytes": ("characters in the path of a file", max(map(len, files))),
             "injected_file_content_bytes": (
                 "characters of base64 in a file",
-                max(len(encoded(text or "")) for text in files.values()),
+                max(len(encoded(text)) if isinstance(text, str) else 0 for text in files.values()),
             ),
         }
         for name, (unit, amount) in amounts.items():

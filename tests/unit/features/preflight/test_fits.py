@@ -2,6 +2,7 @@
 
 import typing
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from harness.known_cloud import PROJECT, KnownCloud
@@ -353,6 +354,7 @@ def test_what_the_cloud_would_refuse_is_found(
         (disk("ephemeral_format: ext4"), {}),
         (server("image: i, metadata: {a: 1, b: 2}"), {}),
         (server("image: i, personality: {/abc: sixsix}"), {}),
+        (server("image: i, personality: {/a: null}"), {}),
         (servers_of_group("{get_resource: g}", 1), {}),
         (resource(PORT, "network: open"), {}),
         (
@@ -423,6 +425,13 @@ def test_what_may_be_refused_is_said_with_its_certainty(
     assert ".".join(map(str, finding.path[3:])) == path
     assert words in finding.message
     assert (finding.certainty.value, bool(finding.advice)) == (certainty, True)
+
+
+def test_a_network_that_a_stack_has_already_may_have_routers_of_others() -> None:
+    stack = compiled(routed("external_gateway_info: {network: outer}"))
+    [part] = parts_of_creation(stack.plan, stack.nested, REGISTRY)
+    older = replace(part.stack, known=replace(part.stack.known, is_new=False))
+    assert list(misfits_of([replace(part, stack=older)], KnownCloud(CLOUD))) == []
 
 
 def test_groups_of_other_projects_which_an_admin_sees_are_none_for_the_compute_service() -> None:
