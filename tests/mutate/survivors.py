@@ -15,7 +15,7 @@ class Known(typing.NamedTuple):
 
 
 REASONS = ("equivalent", "only time", "words")
-"""It changes nothing that anybody can observe; only how long something takes; only what a log or an error says."""
+"""It changes nothing that anybody can observe; only how long it takes; only what a log or an error says."""
 
 
 def read() -> dict[str, Known]:
