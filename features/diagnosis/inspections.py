@@ -167,11 +167,13 @@ def waiting(conn: Connection, stack_id: StackId, *, present: Collection[str], li
 
 def _with_reached(conn: Connection, unfinished: Sequence[Unfinished]) -> list[Unfinished]:
     """Add the moments at which breakpoints were hit, which only their events hold."""
-    held = {
+    breakpoints = {
         (t.stack_id, t.resource, breakpoint_rules.reached_reason(t.hook)): t.id for t in unfinished if t.hook
     }
-    times = events.latest(conn, {stack for stack, _, _ in held}, {reason for _, _, reason in held})
-    since = {held[key]: at for key, at in times.items() if key in held}
+    times = events.latest(
+        conn, {stack for stack, _, _ in breakpoints}, {reason for _, _, reason in breakpoints}
+    )
+    since = {breakpoints[key]: at for key, at in times.items() if key in breakpoints}
     return [replace(task, held_since=since.get(task.id)) for task in unfinished]
 
 

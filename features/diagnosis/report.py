@@ -138,10 +138,10 @@ def as_lines(report: StackReport, fleet: ConductorFleet) -> Iterator[str]:
         yield f"  {failed.path}: {failed.action} failed: {failed.reason}"
     for finding in report.findings:
         task = finding.task
-        held = f" on {finding.holder}" if finding.holder else ""
+        holder = f" on {finding.holder}" if finding.holder else ""
         since = f" since {when(fleet, finding.since)}" if finding.since else ""
         of = f", for {task.request}" if task.request else ""
-        line = f"{task.path}: {task.kind} is {task.state}{held}{since}, attempt {task.attempt}{of}"
+        line = f"{task.path}: {task.kind} is {task.state}{holder}{since}, attempt {task.attempt}{of}"
         yield from _reason(finding.reason, fleet, ["", line, f"  why: {finding.reason.why}"])
     if report.more:
         yield ""

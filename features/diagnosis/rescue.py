@@ -286,9 +286,9 @@ def _carry_out(conn: Connection, groups: _Sorted, now: float) -> tuple[set[TaskI
         (groups.orphaned, None),
         (groups.taken_away, functools.partial(record_expired, now=now)),
     ):
-        held = member_claims.still_claimed(conn, [(task.id, task.attempt) for task in claims])
-        changed |= {task_id for task_id, _ in held}
-        ready.merge(member_claims.release(conn, held, now=now, on_taken=record))
+        unreleased = member_claims.still_claimed(conn, [(task.id, task.attempt) for task in claims])
+        changed |= {task_id for task_id, _ in unreleased}
+        ready.merge(member_claims.release(conn, unreleased, now=now, on_taken=record))
     for tasks, move in (
         (groups.hinted, due_tasks.restart_hints),
         (groups.woken, due_tasks.wake_parked),

@@ -98,7 +98,7 @@ class DriftRecords:
             if is_observed and (_essence(outcome) != _essence(old) or differing != rows):
                 changed.append((outcome, differing, observation))
         for start in range(0, len(changed), TOGETHER):
-            write = functools.partial(self._write, part=changed[start : start + TOGETHER], earlier=earlier)
+            write = functools.partial(self._write, chunk=changed[start : start + TOGETHER], earlier=earlier)
             database.write(write)
         for observation in observations:
             if self._heal is not None and observation.may_heal():
@@ -136,12 +136,12 @@ class DriftRecords:
     def _write(
         self,
         conn: Connection,
-        part: Sequence[tuple[StackDrift, list[ResourceDrift], Observation]],
+        chunk: Sequence[tuple[StackDrift, list[ResourceDrift], Observation]],
         earlier: Mapping[ResourceId, ResourceDrift],
     ) -> None:
         """Store outcomes of stacks that have done nothing meanwhile, and record what has changed."""
-        locked = stacks.lock_each(conn, [outcome.stack_id for outcome, _, _ in part])
-        for outcome, differing, observation in part:
+        locked = stacks.lock_each(conn, [outcome.stack_id for outcome, _, _ in chunk])
+        for outcome, differing, observation in chunk:
             stack = locked.get(outcome.stack_id)
             if stack is None or stack.traversal != outcome.traversal or stack.deleted_at is not None:
                 continue

@@ -102,7 +102,7 @@ class CloudPreflight:
     def _find(
         self, parts: Sequence[PlannedPart], project_id: str, access: CallerAccess | None
     ) -> list[CloudFinding]:
-        if not any(_asks(part) for part in parts):
+        if not any(_asks(planned) for planned in parts):
             return []
         if access is None:
             return [_not_checked("nobody has named the caller, so no service can be asked")]
@@ -122,9 +122,9 @@ def findings_of(parts: Sequence[PlannedPart], reader: CloudReader) -> list[Cloud
     return [*findings, *reader.findings()][:MOST_FINDINGS]
 
 
-def _asks(part: PlannedPart) -> bool:
+def _asks(planned: PlannedPart) -> bool:
     """Return whether a type of a stack compares anything with the cloud."""
-    return any(plugin.service is not None for plugin in part.types.values())
+    return any(plugin.service is not None for plugin in planned.types.values())
 
 
 def _not_checked(problem: str) -> CloudFinding:
@@ -154,11 +154,15 @@ def _judged(parts: Sequence[PlannedPart], cloud: CloudFacts) -> list[CloudFindin
 
 def misfits_of(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
     """Yield the values of what an action makes that the cloud would refuse as it is now."""
-    for part in parts:
-        types = {part.types[part.after[name].type]: None for name in part.after if name in part.stack.new}
+    for planned in parts:
+        types = {
+            planned.types[planned.after[name].type]: None
+            for name in planned.after
+            if name in planned.stack.new
+        }
         for rule in dict.fromkeys(rule for plugin in types for rule in plugin.cloud_rules):
-            for misfit in rule(part.stack, cloud):
-                yield _finding(misfit, part.path)
+            for misfit in rule(planned.stack, cloud):
+                yield _finding(misfit, planned.path)
 
 
 def _finding(misfit: Misfit, path: Path) -> CloudFinding:
@@ -175,11 +179,11 @@ def _finding(misfit: Misfit, path: Path) -> CloudFinding:
 
 
 def _unknown(parts: Sequence[PlannedPart]) -> Iterator[CloudFinding]:
-    for part in parts:
-        for name in part.open:
+    for planned in parts:
+        for name in planned.open:
             yield CloudFinding(
                 FindingKind.NOT_CHECKED,
-                (*part.path, "resources", name),
+                (*planned.path, "resources", name),
                 "not checked: what the nested stack will have is not known before the action",
                 certainty=Certainty.NOT_KNOWN,
             )

@@ -42,7 +42,7 @@ class QuotaClaim:
 
 def find_exceeded(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
     """Yield a finding for each quota that an action exceeds, or may exceed."""
-    claims = [claim for part in parts for claim in _claims(part, cloud)]
+    claims = [claim for planned in parts for claim in _claims(planned, cloud)]
     quotas = dict.fromkeys(quota for claim in claims for quota in claim.taken)
     for quota in quotas:
         available = allowance(cloud, *quota)
@@ -54,23 +54,23 @@ def _concerns(claim: QuotaClaim, quota: Quota) -> bool:
     return quota in claim.taken or quota in claim.returned
 
 
-def _claims(part: PlannedPart, cloud: CloudFacts) -> Iterator[QuotaClaim]:
+def _claims(planned: PlannedPart, cloud: CloudFacts) -> Iterator[QuotaClaim]:
     def needs(resource: KnownResource | None) -> Mapping[Quota, int | None]:
         if resource is None:
             return {}
-        plugin = part.types[resource.type]
-        amounts = plugin.quota_needs(resource, part.stack.known, cloud)
-        return _by_quota(amounts, plugin, part.copies)
+        plugin = planned.types[resource.type]
+        amounts = plugin.quota_needs(resource, planned.stack.known, cloud)
+        return _by_quota(amounts, plugin, planned.copies)
 
-    for name, resource in part.after.items():
-        path = (*part.path, "resources", name)
-        if name in part.stack.new:
-            yield QuotaClaim(path, needs(resource), needs(part.before.get(name)))
-        elif name in part.before:
-            yield _change(path, needs(part.before[name]), needs(resource))
-    for name, resource in part.before.items():
-        if name not in part.after:
-            yield QuotaClaim((*part.path, "resources", name), returned=needs(resource))
+    for name, resource in planned.after.items():
+        path = (*planned.path, "resources", name)
+        if name in planned.stack.new:
+            yield QuotaClaim(path, needs(resource), needs(planned.before.get(name)))
+        elif name in planned.before:
+            yield _change(path, needs(planned.before[name]), needs(resource))
+    for name, resource in planned.before.items():
+        if name not in planned.after:
+            yield QuotaClaim((*planned.path, "resources", name), returned=needs(resource))
 
 
 def _by_quota(needs: QuotaNeeds, plugin: ResourceType, copies: int) -> Mapping[Quota, int | None]:

@@ -12,11 +12,11 @@ MOST_USERS = 5
 
 def find_surprises(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
     """Yield what is lost with things that are replaced, and the users of things that are deleted."""
-    own = frozenset[str]().union(*(part.own for part in parts))
-    for part in parts:
-        for name, (plugin, physical_id) in part.gone.items():
-            path = (*part.path, "resources", name)
-            if name in part.stack.replaced and plugin.lost_with_it:
+    own = frozenset[str]().union(*(planned.own for planned in parts))
+    for planned in parts:
+        for name, (plugin, physical_id) in planned.gone.items():
+            path = (*planned.path, "resources", name)
+            if name in planned.stack.replaced and plugin.lost_with_it:
                 yield CloudFinding(
                     FindingKind.SURPRISE,
                     path,

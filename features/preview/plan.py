@@ -358,10 +358,10 @@ class UpdatePreview:
         always = self._registry.get(row.plugin).always_replaced
         return "every update replaces a resource of this type" if always else ""
 
-    def _must(self, plugin: ResourceType, before: JsonMap, after: JsonMap) -> bool:
+    def _must(self, plugin: ResourceType, old: JsonMap, after: JsonMap) -> bool:
         """Return whether the known values alone make a replacement necessary."""
         schema = plugin.properties_schema
-        return plugin.always_replaced or bool(replacement_needed(schema, changed(schema, before, after)))
+        return plugin.always_replaced or bool(replacement_needed(schema, changed(schema, old, after)))
 
     def _unknown(self, definition: ResourceDefinition, plugin: ResourceType) -> dict[str, list[str]]:
         """Return the properties whose values are not known yet, each with the resources that provide them."""

@@ -93,9 +93,10 @@ def obstacles(tree: HeatTree) -> Iterator[str]:
         yield from tree.faults
         return
     for stack in (tree.root, *tree.stacks):
-        held = [f"{row.name} ({key})" for row in stack.resources for key in row.data if key in _HOOKS]
-        if held:
-            yield f"stack {stack.name} is held at the breakpoint of {', '.join(held)}: clear it in Heat first"
+        hooks = [f"{row.name} ({key})" for row in stack.resources for key in row.data if key in _HOOKS]
+        if hooks:
+            names = ", ".join(hooks)
+            yield f"stack {stack.name} is held at the breakpoint of {names}: clear it in Heat first"
         elif stack.status == Status.IN_PROGRESS:
             state = f"{stack.action}_{stack.status}"
             yield f"stack {stack.name} is {state}: let Heat finish, or cancel it there, and run this again"

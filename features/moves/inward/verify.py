@@ -116,14 +116,14 @@ def _of_resource(
         yield Effect.REPLACE, f"resource {row.name} is replaced by each update"
         return
     lookup = RowLookup(rows, sealer.open)
-    before = properties_in_clear(plugin, row.properties, sealer.open)
+    imported = properties_in_clear(plugin, row.properties, sealer.open)
     try:
         after = resolve_properties(plugin.properties_schema, evaluate(definition.properties, lookup))
     except (TemplateError, PropertyError, LookupError) as error:
         kind = type(error).__name__
         yield Effect.UPDATE, f"resource {row.name}: its properties cannot be computed: {kind}"
         return
-    if names := sorted(changed(plugin.properties_schema, before, after)):
+    if names := sorted(changed(plugin.properties_schema, imported, after)):
         if replacement_needed(plugin.properties_schema, names):
             yield Effect.REPLACE, f"resource {row.name} would be replaced: {', '.join(names)} would change"
         else:

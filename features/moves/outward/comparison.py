@@ -5,21 +5,25 @@ from dataclasses import replace
 from ..heat.rows import HeatResource, HeatStack
 
 
-def merged(stack: HeatStack, before: HeatStack | None) -> HeatStack | None:
+def merged(stack: HeatStack, stored_stack: HeatStack | None) -> HeatStack | None:
     """Return Heat's own rows of a stack with the little that has changed; None: they are to be replaced.
 
     A stack whose traversal and resources are as Heat has left them keeps its templates, properties and
     cached attributes: what a guest or a client has written since is all that is taken from Stoker.
 
-    :param before: the stack as Heat's database has it; None: it has none.
+    :param stored_stack: the stack as Heat's database has it; None: it has none.
     """
-    if before is None or before.traversal != stack.traversal or _state(before) != _state(stack):
+    if (
+        stored_stack is None
+        or stored_stack.traversal != stack.traversal
+        or _state(stored_stack) != _state(stack)
+    ):
         return None
-    if sorted(map(_identity, before.resources)) != sorted(map(_identity, stack.resources)):
+    if sorted(map(_identity, stored_stack.resources)) != sorted(map(_identity, stack.resources)):
         return None
     present = {_identity(row): row for row in stack.resources}
-    resources = [_with_metadata(row, present[_identity(row)]) for row in before.resources]
-    return replace(before, resources=resources)
+    resources = [_with_metadata(row, present[_identity(row)]) for row in stored_stack.resources]
+    return replace(stored_stack, resources=resources)
 
 
 def _state(stack: HeatStack) -> tuple[object, ...]:

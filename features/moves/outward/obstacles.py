@@ -57,21 +57,21 @@ def accounts_made(tree: StokerTree, of_heat: Collection[tuple[str, str]]) -> Ite
 
 
 def _of_resource(row: Resource, stack: Stack, tree: StokerTree, registry: ResourceRegistry) -> Iterator[str]:
-    place = f"stack {stack.name}: resource {row.name}"
+    label = f"stack {stack.name}: resource {row.name}"
     if row.status == Status.IN_PROGRESS:
-        yield f"{place} is {row.action}_{row.status}: let Stoker finish, and run this again"
+        yield f"{label} is {row.action}_{row.status}: let Stoker finish, and run this again"
     if row.plugin == STACK_TYPE and any(child.parent_resource_id == row.id for child in tree.stacks):
         yield (
-            f"{place} of type {STACK_TYPE} is nested here, and a root stack of its own in Heat: make that "
+            f"{label} of type {STACK_TYPE} is nested here, and a root stack of its own in Heat: make that "
             "stack by itself, and take the resource out of the template"
         )
     elif row.plugin == BALANCER and not row.is_untouched:
         yield (
-            f"{place} of type {BALANCER} is a load balancer of Octavia, and a server of its own in Heat: use "
+            f"{label} of type {BALANCER} is a load balancer of Octavia, and a server of its own in Heat: use "
             "OS::Octavia::LoadBalancer"
         )
     elif not is_template_name(row.plugin) and not _is_of_heat(row.plugin, registry):
-        yield f"{place}: Heat has no type {row.plugin}: use another one in the template, and update the stack"
+        yield f"{label}: Heat has no type {row.plugin}: use another one in the template, and update the stack"
 
 
 def _is_of_heat(type_name: str, registry: ResourceRegistry) -> bool:

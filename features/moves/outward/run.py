@@ -225,10 +225,10 @@ class Export:
 
         :raises Refused: they cannot be stored.
         """
-        place = self._parts.sealer.of_software(project_id)
+        sealer = self._parts.sealer.of_software(project_id)
         try:
-            of_heat = [heat_config(item, place) for item in configs]
-            on_servers = [heat_deployment(item, place) for item in deployments]
+            of_heat = [heat_config(item, sealer) for item in configs]
+            on_servers = [heat_deployment(item, sealer) for item in deployments]
         except SealError as error:
             raise Refused(f"one cannot be opened: name its key in [secrets]: {error}") from error
         if not options.dry_run:

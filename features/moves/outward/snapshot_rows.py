@@ -13,18 +13,18 @@ from .stoker_rows import StokerTree
 
 
 def heat_snapshots(
-    stack: Stack, tree: StokerTree, unseal: Unseal, before: HeatStack | None
+    stack: Stack, tree: StokerTree, unseal: Unseal, stored_stack: HeatStack | None
 ) -> tuple[list[HeatSnapshot], list[str]]:
     """Return the snapshots of a stack, and notes about those that cannot be moved.
 
     Those that Heat's database has already stay as they are.  Of these, the ones are left out that Stoker has
     deleted; an import never takes over those of stacks with nested ones, and those that are not complete.
 
-    :param before: the stack as Heat's database has it; None: it has none.
+    :param stored_stack: the stack as Heat's database has it; None: it has none.
     """
     ids = {snapshot.id for snapshot in tree.snapshots}
     has_children = any(child.parent_id == stack.id for child in tree.stacks)
-    stored = () if before is None else before.snapshots
+    stored = () if stored_stack is None else stored_stack.snapshots
     snapshots = [
         snapshot
         for snapshot in stored

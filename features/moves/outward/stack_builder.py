@@ -57,17 +57,21 @@ class HeatStackBuilder:
     """Builds the stacks of one tree.  For one thread.
 
     :param unseal: opens secrets of the tree.
-    :param before: the stacks that Heat's database has of it, by their ids.
+    :param stored_stacks: the stacks that Heat's database has of it, by their ids.
     :ivar accounts: ids of stacks, each with the name of a resource whose account Heat has made.
     """
 
     def __init__(
-        self, tree: StokerTree, registry: ResourceRegistry, unseal: Unseal, before: Mapping[str, HeatStack]
+        self,
+        tree: StokerTree,
+        registry: ResourceRegistry,
+        unseal: Unseal,
+        stored_stacks: Mapping[str, HeatStack],
     ) -> None:
         self._tree = tree
         self._registry = registry
         self._unseal = unseal
-        self._before = before
+        self._before = stored_stacks
         self._children = {stack.parent_resource_id: stack for stack in tree.stacks}
         self._keys = _keys_of(tree, unseal)
         rows = [row for of_stack in tree.resources.values() for row in of_stack]
@@ -77,7 +81,7 @@ class HeatStackBuilder:
         }
         self.accounts |= {
             (stack.id, row.name)
-            for stack in before.values()
+            for stack in stored_stacks.values()
             for row in stack.resources
             if row.data.get("secret_key") or row.data.get("user_id")
         }
@@ -92,8 +96,8 @@ class HeatStackBuilder:
         templates = self._templates(stack, first_template)
         rows = self._tree.resources[stack.id]
         present = {row.name: row for row in rows if row.replaced_by is None}
-        before = self._before.get(stack.id)
-        matches = _matches(rows, () if before is None else before.resources)
+        stored_stack = self._before.get(stack.id)
+        matches = _matches(rows, () if stored_stack is None else stored_stack.resources)
         uuids = {row.id: self._uuid(row, name, matches.get(row.id)) for row in rows}
         names = HeatNames(stack.project_id, name, {row.name: uuids[row.id] for row in present.values()})
         lookup = HeatLookup(present, self._unseal, names)
@@ -164,7 +168,7 @@ class HeatStackBuilder:
         template_id: int,
         template_ids: Sequence[int],
     ) -> HeatStack:
-        before = self._before.get(stack.id)
+        stored_stack = self._before.get(stack.id)
         root_before = self._before.get(self._tree.root.id)
         parent = self._rows.get(stack.parent_resource_id or ResourceId(0))
         return HeatStack(
@@ -176,7 +180,7 @@ class HeatStackBuilder:
             parent_resource_name=None if parent is None else parent.name,
             user_project_id=None if root_before is None else root_before.user_project_id,
             traversal=stack.traversal,
-            creds_id=None if before is None else before.creds_id,
+            creds_id=None if stored_stack is None else stored_stack.creds_id,
             tags=stack.tags,
             resources=resources,
             **STACK.to_heat(stack),
@@ -217,9 +221,9 @@ def _number(resource_id: ResourceId) -> int:
     return -resource_id
 
 
-def _matches(rows: Sequence[Resource], before: Sequence[HeatResource]) -> dict[ResourceId, HeatResource]:
+def _matches(rows: Sequence[Resource], stored_rows: Sequence[HeatResource]) -> dict[ResourceId, HeatResource]:
     """Return Heat's rows of the same remote resources, each at most once, by the ids of Stoker's rows."""
-    free = {(row.name, row.physical_id): row for row in before}
+    free = {(row.name, row.physical_id): row for row in stored_rows}
     matches = {}
     for row in sorted(rows, key=lambda row: row.replaced_by is not None):
         match = free.pop((row.name, physical_id_of(row)), None)

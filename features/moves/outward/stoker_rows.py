@@ -205,8 +205,8 @@ def _software(conn: Connection, ids: Sequence[str]) -> set[str]:
     """Return the ids among these of configs and deployments."""
     present: set[str] = set()
     for table in (tables.software_config, tables.software_deployment):
-        for part in bulk.chunks(ids):
-            present.update(conn.execute(sa.select(table.c.id).where(table.c.id.in_(part))).scalars())
+        for chunk in bulk.chunks(ids):
+            present.update(conn.execute(sa.select(table.c.id).where(table.c.id.in_(chunk))).scalars())
     return present
 
 
@@ -221,8 +221,8 @@ def _of(
 ) -> Iterator[Mapping[str, typing.Any]]:
     """Yield the rows of a table that belong to these stacks, in the order of their keys."""
     key = next(iter(table.primary_key))
-    for part in bulk.chunks(ids):
-        yield from _maps(conn, sa.select(table).where(table.c[column].in_(part)).order_by(key))
+    for chunk in bulk.chunks(ids):
+        yield from _maps(conn, sa.select(table).where(table.c[column].in_(chunk)).order_by(key))
 
 
 def _maps(conn: Connection, query: sa.Select[typing.Any]) -> list[dict[str, typing.Any]]:

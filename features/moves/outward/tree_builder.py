@@ -67,8 +67,10 @@ class HeatTreeBuilder:
     def _built(self, tree: StokerTree, earlier: HeatTree | None) -> OutgoingTree:
         root = tree.root
         unseal = self._sealer.of_stack(root.project_id, root.id).open
-        before = {} if earlier is None else {stack.id: stack for stack in (earlier.root, *earlier.stacks)}
-        builder = HeatStackBuilder(tree, self._registry, unseal, before)
+        stored_stacks = (
+            {} if earlier is None else {stack.id: stack for stack in (earlier.root, *earlier.stacks)}
+        )
+        builder = HeatStackBuilder(tree, self._registry, unseal, stored_stacks)
         if reasons := list(accounts_made(tree, builder.accounts)):
             raise Refused(*reasons)
         parts = _Parts()
@@ -76,22 +78,22 @@ class HeatTreeBuilder:
         for stack in tree.all_stacks:
             built = builder.build(stack, names[stack.id], first_template=-2 * len(parts.stacks) - 1)
             names.update(built.children)
-            snapshots, notes = heat_snapshots(stack, tree, unseal, before.get(stack.id))
+            snapshots, notes = heat_snapshots(stack, tree, unseal, stored_stacks.get(stack.id))
             events = _events(stack, names[stack.id], tree)
             parts.stacks.append(replace(built.stack, events=events, snapshots=snapshots))
             parts.templates.update(built.templates)
             parts.notes += [*built.notes, *notes]
-        first = self._with_credential(parts.stacks[0], tree, before.get(root.id), parts.notes)
-        place = self._sealer.of_software(root.project_id)
+        first = self._with_credential(parts.stacks[0], tree, stored_stacks.get(root.id), parts.notes)
+        sealer = self._sealer.of_software(root.project_id)
         return OutgoingTree(
             HeatTree(first, parts.stacks[1:], parts.templates),
-            [heat_config(config, place) for config in tree.configs],
-            [heat_deployment(deployment, place) for deployment in tree.deployments],
+            [heat_config(config, sealer) for config in tree.configs],
+            [heat_deployment(deployment, sealer) for deployment in tree.deployments],
             list(dict.fromkeys(parts.notes)),
         )
 
     def _with_credential(
-        self, root: HeatStack, tree: StokerTree, before: HeatStack | None, notes: list[str]
+        self, root: HeatStack, tree: StokerTree, stored_stacks: HeatStack | None, notes: list[str]
     ) -> HeatStack:
         """Return the root with the trust that Stoker uses, or else with the credential that Heat had."""
         token = token_of(tree.credential)
@@ -99,9 +101,12 @@ class HeatTreeBuilder:
         trust = credential.get("trust") if isinstance(credential, Mapping) else None
         if isinstance(trust, str) and trust in self._trustors:
             return replace(root, trust_id=trust, trustor_id=self._trustors[trust])
-        if before is not None and before.creds_id is not None:
+        if stored_stacks is not None and stored_stacks.creds_id is not None:
             return replace(
-                root, trust_id=before.trust_id, trustor_id=before.trustor_id, creds_id=before.creds_id
+                root,
+                trust_id=stored_stacks.trust_id,
+                trustor_id=stored_stacks.trustor_id,
+                creds_id=stored_stacks.creds_id,
             )
         notes.append(NO_TRUST)
         return root

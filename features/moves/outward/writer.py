@@ -23,7 +23,7 @@ Columns = dict[str, typing.Any]
 class TreeWriter:
     """Writes one tree.
 
-    :param before: the tree as Heat's database has it; None: it has none with this id.
+    :param stored_tree: the tree as Heat's database has it; None: it has none with this id.
     :param obsolete: ids of the configs and deployments of its resources that Stoker has deleted since.
     """
 
@@ -32,14 +32,18 @@ class TreeWriter:
         rows: HeatRows,
         cipher: HeatCipher,
         built: OutgoingTree,
-        before: HeatTree | None,
+        stored_tree: HeatTree | None,
         obsolete: Collection[str] = (),
     ) -> None:
         self._rows = rows
         self._cipher = cipher
         self._built = built
         self._obsolete = obsolete
-        self._before = {} if before is None else {stack.id: stack for stack in (before.root, *before.stacks)}
+        self._before = (
+            {}
+            if stored_tree is None
+            else {stack.id: stack for stack in (stored_tree.root, *stored_tree.stacks)}
+        )
         self._templates = TemplateStore(self._rows, cipher, built.tree.templates)
 
     def write(self) -> int:
@@ -62,16 +66,16 @@ class TreeWriter:
     # -- stacks ------------------------------------------------------------------------------------
 
     def _stack(self, stack: HeatStack, depth: int, creds_id: int | None) -> None:
-        before = self._before.get(stack.id)
-        unchanged = merged(stack, before)
+        stored_stack = self._before.get(stack.id)
+        unchanged = merged(stack, stored_stack)
         # Where nothing has happened since the import, Heat's own rows know more than those made of Stoker's.
         if unchanged is None:
             self._replace(stack, depth, creds_id)
         else:
             columns = {"deleted_at": stack.deleted_at, "user_creds_id": creds_id}
             self._rows.update(tables.stack, stack.id, columns)
-            self._change_metadata(unchanged, before)
-        self._tags(stack, before)
+            self._change_metadata(unchanged, stored_stack)
+        self._tags(stack, stored_stack)
         self._events(stack)
         self._snapshots(stack)
 
@@ -180,16 +184,18 @@ class TreeWriter:
             values = {name: self._cipher.encrypt_json(value) for name, value in values.items()}
         return self._rows.insert(tables.resource_properties_data, {"data": values, "encrypted": is_secret})
 
-    def _change_metadata(self, stack: HeatStack, before: HeatStack | None) -> None:
-        stored = {row.id: row.metadata for row in (before.resources if before is not None else ())}
+    def _change_metadata(self, stack: HeatStack, stored_stack: HeatStack | None) -> None:
+        stored = {
+            row.id: row.metadata for row in (stored_stack.resources if stored_stack is not None else ())
+        }
         for row in stack.resources:
             if row.metadata != stored[row.id]:
                 self._rows.update(tables.resource, row.id, {"metadata": row.metadata})
 
     # -- what belongs to a stack -------------------------------------------------------------------
 
-    def _tags(self, stack: HeatStack, before: HeatStack | None) -> None:
-        if before is not None and list(before.tags) == list(stack.tags):
+    def _tags(self, stack: HeatStack, stored_stack: HeatStack | None) -> None:
+        if stored_stack is not None and list(stored_stack.tags) == list(stack.tags):
             return
         self._rows.delete(tables.stack_tag, "stack_id", [stack.id])
         for tag in stack.tags:
@@ -243,10 +249,14 @@ class TreeWriter:
 
     def _credential(self, root: HeatStack) -> int | None:
         """Return the number of the row with the tree's credential; None: it has none."""
-        before = self._before.get(root.id)
+        stored_root = self._before.get(root.id)
         # As long as the trust is the same, its row keeps the columns that only Heat knows.
-        if before is not None and before.creds_id is not None and before.trust_id == root.trust_id:
-            return before.creds_id
+        if (
+            stored_root is not None
+            and stored_root.creds_id is not None
+            and stored_root.trust_id == root.trust_id
+        ):
+            return stored_root.creds_id
         if root.trust_id is None:
             return root.creds_id
         method, text = self._cipher.encrypt(root.trust_id)
@@ -258,7 +268,7 @@ class TreeWriter:
         return self._rows.insert(c, {**like, **columns, "tenant_id": root.project_id})
 
 
-def check_untouched(conn: Connection, root: HeatStack, before: HeatTree | None) -> None:
+def check_untouched(conn: Connection, root: HeatStack, stored_tree: HeatTree | None) -> None:
     """Lock the row of a root stack, and check that it is as it was read; a new one needs a free name.
 
     :raises Refused: Heat has changed it meanwhile, or has another stack of its name.
@@ -266,7 +276,7 @@ def check_untouched(conn: Connection, root: HeatStack, before: HeatTree | None) 
     s = tables.stack
     row = conn.execute(sa.select(s.c.current_traversal).where(s.c.id == root.id).with_for_update()).first()
     # Each action in Heat gives a stack another traversal: an equal one means that nothing has been done.
-    expected = None if before is None else (before.root.traversal,)
+    expected = None if stored_tree is None else (stored_tree.root.traversal,)
     if (None if row is None else tuple(row)) != expected:
         raise Refused(f"Heat has changed stack {root.name} meanwhile: stop heat-engine, and run this again")
     is_other = [s.c.name == root.name, s.c.tenant == root.project_id, s.c.id != root.id]
