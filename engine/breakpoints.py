@@ -32,8 +32,8 @@ def clear_breakpoint(context: EngineContext, stack: Stack, resource: str, hook: 
         row = _row(conn, stack, resource)
         if hook not in HOOKS:
             raise InvalidHook(f'Invalid hook type "{hook}" for {_heat_name(row, stack)}')
-        held = held_itself(conn, stack.id)
-        ids = [item.id for item in held if (item.resource_name, item.hook) == (resource, hook)]
+        held_tasks = held_itself(conn, stack.id)
+        ids = [item.id for item in held_tasks if (item.resource_name, item.hook) == (resource, hook)]
         done = _clear(context, conn, ids, None) if ids else None
         if done is None:
             raise InvalidHook(f'The "{hook}" hook is not defined on {_heat_name(row, stack)}')
@@ -63,8 +63,8 @@ def continue_held(
     stepping = True if step else False if names is None and hook is None else None
 
     def transaction(conn: Connection) -> tuple[list[HeldTask], Cleared]:
-        held, traversals = breakpoints.held_in_tree(conn, stack.id)
-        chosen = _chosen(held, stack, names, hook)
+        held_tasks, traversals = breakpoints.held_in_tree(conn, stack.id)
+        chosen = _chosen(held_tasks, stack, names, hook)
         done = _clear(context, conn, [item.id for item in chosen], stepping)
         if done is None:
             raise InvalidHook(f"Stack {stack.name} continued meanwhile; read where it is held now")
@@ -113,8 +113,10 @@ def _chosen(
         return fits
     for name in names:
         if not any(_matches(item, name) for item in fits):
-            held = ", ".join(sorted({item.path for item in fits}))
-            raise InvalidHook(f'No resource "{name}" of stack {stack.name} is held at {at}; held are: {held}')
+            held_tasks = ", ".join(sorted({item.path for item in fits}))
+            raise InvalidHook(
+                f'No resource "{name}" of stack {stack.name} is held at {at}; held are: {held_tasks}'
+            )
     return [item for item in fits if any(_matches(item, name) for name in names)]
 
 

@@ -48,12 +48,12 @@ def store_result(
         return None
     sealer = context.sealer.of_software(current.project_id)
     derived = opened(sealer, config.body)
-    before = opened(sealer, current.output_values)
-    result = result_of(derived.value["outputs"], before.value or {}, details)
+    outputs = opened(sealer, current.output_values)
+    result = result_of(derived.value["outputs"], outputs.value or {}, details)
     changes = {
         "status": result.status,
         "reason": redacted(result.reason, derived.secrets)[:LONGEST_REASON],
-        "output_values": stored(sealer, result.outputs, derived.secrets | before.secrets),
+        "output_values": stored(sealer, result.outputs, derived.secrets | outputs.secrets),
         "output_size": json_size(result.outputs),
     }
     changed = software.change_deployment(conn, current, changes, now)

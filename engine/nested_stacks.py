@@ -252,8 +252,8 @@ class NestedStacks:
         parent = self.stack(child.parent_id)
         files, old_files = self._files(parent), self._files(child)
         stored = self.content(parent.environment_id)
-        around = opened_environment(self._context, stored, files, unseal)
-        below = nested_environment(around, *resource)
+        parent_environment = opened_environment(self._context, stored, files, unseal)
+        below = nested_environment(parent_environment, *resource)
         new = map_type(below, [member.name], type_name).name
         if (operator := self._context.registry.operator) is not None:
             files, old_files = operator.with_templates(files), operator.with_templates(old_files)

@@ -158,9 +158,9 @@ class StoredResource:
 
     def _readable(self, stored: Json) -> JsonMap:
         values: dict[str, Json] = {}
-        for name, part in members(stored).items():
+        for name, subtree in members(stored).items():
             with contextlib.suppress(SealError):
-                values[name] = evaluate(part, StoredLookup(self.unseal))
+                values[name] = evaluate(subtree, StoredLookup(self.unseal))
         return values
 
 
@@ -174,7 +174,7 @@ def note_properties(stored: Json, values: JsonMap, secrets: Secrets) -> None:
         parts: JsonMap = dict.fromkeys(values, stored)
     else:
         parts = members(stored)
-    secrets.stored = {name: part for name, part in parts.items() if holds_secret(part)}
+    secrets.stored = {name: subtree for name, subtree in parts.items() if holds_secret(subtree)}
     secrets.properties = {name: values.get(name) for name in secrets.stored}
     for name, value in secrets.properties.items():
         note_secrets(parts[name], value, secrets)
@@ -189,11 +189,11 @@ def note_secrets(stored: Json, value: Json, secrets: Secrets) -> None:
         return
     parts = members(stored)
     if parts and isinstance(value, Mapping) and parts.keys() <= value.keys():
-        for key, part in parts.items():
-            note_secrets(part, value[key], secrets)
+        for key, subtree in parts.items():
+            note_secrets(subtree, value[key], secrets)
     elif isinstance(stored, list) and isinstance(value, list) and len(stored) == len(value):
-        for part, item in zip(stored, value, strict=True):
-            note_secrets(part, item, secrets)
+        for subtree, item in zip(stored, value, strict=True):
+            note_secrets(subtree, item, secrets)
     else:
         secrets.add(value)  # Also where the schema has made another form of it.
 
@@ -336,7 +336,7 @@ def _sealed_as(stored: Json, value: Json, secrets: Secrets) -> Json:
         if not secrets.holds(list(value)):
             return mapping({key: _sealed_as(parts[key], item, secrets) for key, item in value.items()})
     elif isinstance(stored, list) and isinstance(value, list) and len(stored) == len(value):
-        return [_sealed_as(part, item, secrets) for part, item in zip(stored, value, strict=True)]
+        return [_sealed_as(subtree, item, secrets) for subtree, item in zip(stored, value, strict=True)]
     return secrets.seal(value)
 
 

@@ -116,8 +116,8 @@ class TemplateFetcher:
             try:
                 connection.request("GET", path, headers={"Accept-Encoding": "identity", "Accept": "*/*"})
                 answer = connection.getresponse()
-                if answer.status in _MOVED and (place := answer.getheader("Location")):
-                    return place
+                if answer.status in _MOVED and (location := answer.getheader("Location")):
+                    return location
                 if answer.status != 200:
                     raise TemplateNotFetched(f"{host} answers {answer.status}")
                 return self._body(answer, until)

@@ -91,8 +91,8 @@ def as_dot(graph: Json) -> Iterator[str]:
                 colour = COLOURS[style_of(item)]
                 yield f'    r{item["id"]} [label={_quoted(item["name"])}, color="{colour}"];'
         yield "  }"
-    for before, after in edges(graph):
-        yield f"  r{before} -> r{after};"
+    for predecessor, after in edges(graph):
+        yield f"  r{predecessor} -> r{after};"
     yield "}"
 
 
@@ -112,8 +112,8 @@ def as_mermaid(graph: Json) -> Iterator[str]:
                 yield f"  style r{item['id']} stroke:{COLOURS[style_of(item)]}"
         if number:
             yield "  end"
-    for before, after in edges(graph):
-        yield f"  r{before} --> r{after}"
+    for predecessor, after in edges(graph):
+        yield f"  r{predecessor} --> r{after}"
 
 
 def _entities(text: str) -> str:

@@ -120,7 +120,7 @@ class BoundSealer:
     @property
     def _data(self) -> list[bytes]:
         # Each part is a header of its own, so no two places become equal when joined.
-        return [part.encode() for part in self._place]
+        return [word.encode() for word in self._place]
 
 
 def _cipher(key: str) -> AESSIV:

@@ -70,18 +70,18 @@ def _cron_expression(value: str) -> str | None:
     if not 5 <= len(words) <= len(_CRON_COLUMNS):
         return f'"{value}" is not a cron expression: it must have 5 columns, not {len(words)}'
     for word, (name, low, high, names) in zip(words, _CRON_COLUMNS, strict=False):
-        for part in word.split(","):
-            if not _is_cron_part(part, name, low, high, names):
-                return f'"{value}" is not a cron expression: "{part}" is no {name}'
+        for field in word.split(","):
+            if not _is_cron_part(field, name, low, high, names):
+                return f'"{value}" is not a cron expression: "{field}" is no {name}'
     return None
 
 
-def _is_cron_part(part: str, column: str, low: int, high: int, names: Mapping[str, int]) -> bool:
-    if column == "day of the month" and part == "l":
+def _is_cron_part(field: str, column: str, low: int, high: int, names: Mapping[str, int]) -> bool:
+    if column == "day of the month" and field == "l":
         return True
-    if column == "day of the week" and (nth := _NTH_DAY.fullmatch(part)):
+    if column == "day of the week" and (nth := _NTH_DAY.fullmatch(field)):
         return _cron_number(nth["day"] or nth["last"], names, low, high) is not None
-    match = _CRON_PART.fullmatch(part)
+    match = _CRON_PART.fullmatch(field)
     if match is None or (match["step"] is not None and int(match["step"]) == 0):
         return False
     if match["first"] is None:

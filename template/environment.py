@@ -416,13 +416,13 @@ def with_entries(document: JsonMap, entries: JsonMap) -> dict[str, Json]:
 def _overlaid(under: JsonMap, over: JsonMap) -> dict[str, Json]:
     merged = dict(under)
     for key, value in over.items():
-        before = merged.get(key)
+        earlier_value = merged.get(key)
         if key == "hooks":
-            merged[key] = with_hooks(before, value)
+            merged[key] = with_hooks(earlier_value, value)
         elif isinstance(value, Mapping):
-            merged[key] = _overlaid(before if isinstance(before, Mapping) else {}, value)
+            merged[key] = _overlaid(earlier_value if isinstance(earlier_value, Mapping) else {}, value)
         elif key == "restricted_actions":
-            merged[key] = sorted({*words(before), *words(value)})
+            merged[key] = sorted({*words(earlier_value), *words(value)})
         elif value is not None:
             merged[key] = value
     return merged

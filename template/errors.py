@@ -284,9 +284,9 @@ class ErrorList:
         """Return `within` for a part whose paths begin at `path`."""
         return self.within(lambda inside: (*path, *inside))
 
-    def add_all(self, part: "ErrorList") -> None:
+    def add_all(self, errors: "ErrorList") -> None:
         """Add the errors of a part."""
-        for error in part:
+        for error in errors:
             self.add(error)
 
     def check(self) -> None:

@@ -196,9 +196,9 @@ def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
     )
     value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
     if steps and not as_is and not is_deferred(steps):
-        part = select(value, plain(steps), "")
-        scope.budget.store_value(part, len(path))
-        return quote(part)
+        selected = select(value, plain(steps), "")
+        scope.budget.store_value(selected, len(path))
+        return quote(selected)
     inner = value if as_is else _copy(name, value, scope, path)
     return node("get_param", inner, *steps) if steps else inner
 

@@ -36,24 +36,26 @@ class _Merge:
         for section, body in document.items():
             if section == _SECTION or body is None:
                 continue
-            before = self.document.get(section)
+            earlier_value = self.document.get(section)
             # The content of both is copied; strategies may append one to the other.
-            self._budget.take_value([before, body])
+            self._budget.take_value([earlier_value, body])
             if section in _PARAMETERS:
-                self.document[section] = self._parameters(before or {}, body, strategies, (name, section))
+                self.document[section] = self._parameters(
+                    earlier_value or {}, body, strategies, (name, section)
+                )
             elif isinstance(body, list):
-                self.document[section] = [*(before or []), *body]
+                self.document[section] = [*(earlier_value or []), *body]
             else:
-                self.document[section] = _laid_over(before or {}, body)
+                self.document[section] = _laid_over(earlier_value or {}, body)
 
     def _parameters(
         self,
-        before: JsonMap,
+        earlier_value: JsonMap,
         body: JsonMap,
         strategies: Mapping[str, str],
         path: tuple[str, str],
     ) -> dict[str, Json]:
-        merged = dict(before)
+        merged = dict(earlier_value)
         for key, value in body.items():
             name = str(key)
             here = (*path, str(key))
@@ -70,11 +72,12 @@ class _Merge:
         return merged
 
     def _strategy(self, name: str, strategies: Mapping[str, str], path: tuple[str, ...]) -> str:
-        before = self._chosen.get(name)
-        chosen = strategies.get(name, before or strategies.get(_DEFAULT, "overwrite"))
-        if before is not None and chosen != before:
+        earlier_value = self._chosen.get(name)
+        chosen = strategies.get(name, earlier_value or strategies.get(_DEFAULT, "overwrite"))
+        if earlier_value is not None and chosen != earlier_value:
             raise TemplateError(
-                f"the merge strategy {chosen} is in conflict with {before} of a file before this one", path
+                f"the merge strategy {chosen} is in conflict with {earlier_value} of a file before this one",
+                path,
             )
         self._chosen[name] = chosen
         return chosen
@@ -178,17 +181,17 @@ def _merged(old: Json, new: Json, kind: str, path: tuple[str, ...], *, deep: boo
     if kind == "string" and not (isinstance(old, str) and isinstance(new, str)):
         raise TemplateError("only strings can be merged to a string", path)
     # The error has neither the values, which may be secret, nor a cause.
-    before = _converted(old, kind)
+    earlier_value = _converted(old, kind)
     after = _converted(new, kind)
-    if before is None or after is None:
+    if earlier_value is None or after is None:
         raise TemplateError(f"cannot be merged: a value is not a {kind}", path)
     if kind == "comma_delimited_list" and isinstance(old, str) and isinstance(new, str):
         return ",".join(text for text in (old, new) if text)
-    if type(before) is not type(after):
+    if type(earlier_value) is not type(after):
         raise TemplateError("a map and a list cannot be merged", path)
-    if isinstance(before, dict):
-        return _appended(before, after) if deep else {**before, **_without_nulls(after)}
-    return before + after
+    if isinstance(earlier_value, dict):
+        return _appended(earlier_value, after) if deep else {**earlier_value, **_without_nulls(after)}
+    return earlier_value + after
 
 
 def _converted(value: Json, kind: str) -> Json:
@@ -206,13 +209,13 @@ def _appended(old: JsonMap, new: JsonMap) -> dict[str, Json]:
     """Merge maps at every depth; lists and strings in them are appended, as Heat's deep_merge does."""
     merged = dict(old)
     for key, value in _without_nulls(new).items():
-        before = merged.get(key)
-        if isinstance(before, dict) and isinstance(value, dict):
-            merged[key] = _appended(before, value)
-        elif isinstance(before, list) and isinstance(value, list):
-            merged[key] = [*before, *value]
-        elif isinstance(before, str) and isinstance(value, str):
-            merged[key] = before + value
+        earlier_value = merged.get(key)
+        if isinstance(earlier_value, dict) and isinstance(value, dict):
+            merged[key] = _appended(earlier_value, value)
+        elif isinstance(earlier_value, list) and isinstance(value, list):
+            merged[key] = [*earlier_value, *value]
+        elif isinstance(earlier_value, str) and isinstance(value, str):
+            merged[key] = earlier_value + value
         else:
             merged[key] = value
     return merged
@@ -221,10 +224,10 @@ def _appended(old: JsonMap, new: JsonMap) -> dict[str, Json]:
 def _laid_over(old: JsonMap, new: JsonMap) -> dict[str, Json]:
     merged = dict(old)
     for key, value in new.items():
-        before = merged.get(key)
+        earlier_value = merged.get(key)
         # A replaced entry moves to the end: a null removes only the mappings before it.
         merged.pop(key, None)
-        if isinstance(before, Mapping) and isinstance(value, Mapping):
-            value = _laid_over(before, value)
+        if isinstance(earlier_value, Mapping) and isinstance(value, Mapping):
+            value = _laid_over(earlier_value, value)
         merged[key] = value
     return merged

@@ -302,20 +302,20 @@ class _Index:
         return identities
 
     def _by_identity(self, declared: ImpliedDependency) -> Mapping[str, list[str]]:
-        place = (declared.type, declared.theirs)
-        if place not in self._naming:
-            names = self._naming[place] = {}
+        key = (declared.type, declared.theirs)
+        if key not in self._naming:
+            names = self._naming[key] = {}
             for definition in self._by_type[declared.type]:
                 for identity in self._identities(definition, declared.their_path):
                     names.setdefault(identity, []).append(definition.name)
-        return self._naming[place]
+        return self._naming[key]
 
     def _identities(self, definition: ResourceDefinition, path: Path) -> frozenset[str]:
         """Return the identities to which a path leads in a resource."""
-        place = (definition.name, path)
-        if place not in self._named:
-            self._named[place] = frozenset(self._read(definition, path))
-        return self._named[place]
+        key = (definition.name, path)
+        if key not in self._named:
+            self._named[key] = frozenset(self._read(definition, path))
+        return self._named[key]
 
     def _read(self, definition: ResourceDefinition, path: Path) -> Iterator[str]:
         hop, *further = path

@@ -332,10 +332,10 @@ class TemplateTree:
             self._count(stack.resources * copies)
             self.budget.store(stack.stored * copies)
             return stack
-        before = self.budget.stored
+        stored = self.budget.stored
         with errors.below() as inside:
             child = self.compile(branch, inside)
-            computed = self.budget.stored - before
+            computed = self.budget.stored - stored
             total = parsed.stored + computed
             self.budget.store(total * copies - computed)
             below = self.check(child, branch.environment, inside, place.path, copies)

@@ -76,9 +76,9 @@ def _displayed(
     prop = property_of(schema, name)
     tree = values.tree
     whole = is_node(tree) and tree[FN] != "literal"  # A function makes all properties.
-    part = tree if whole else renamed(schema, members(tree)).get(name)
-    if holds_secret(part):
-        value = MASK if whole else _without_secrets(part)
+    subtree = tree if whole else renamed(schema, members(tree)).get(name)
+    if holds_secret(subtree):
+        value = MASK if whole else _without_secrets(subtree)
     return _without_hidden({name: _without_sensitive(prop, value)}, hidden)[name]
 
 

@@ -88,13 +88,13 @@ class Questions:
             for path, constraint, value, sensitive in custom_values(
                 plugin.properties_schema, definition.properties
             ):
-                place = _Place(
+                origin = _Place(
                     (*self._above, *form.native_path(("resources", definition.name, "properties")), *path),
                     description=constraint.description,
                     hidden=sensitive,
                     is_below=bool(self._above),
                 )
-                self._add(constraint.check_name, value, place)
+                self._add(constraint.check_name, value, origin)
 
     def ask(self, cloud: CallersCloud, errors: ErrorList) -> list[TemplateError]:
         """Ask the cloud about all values.
@@ -109,10 +109,10 @@ class Questions:
         if not self._places:
             return warnings
         problems: Mapping[Question, str] = cloud.problems(list(self._places))
-        for question, place in self._places.items():
+        for question, origin in self._places.items():
             if question in problems:
-                error = place.error(question.value, problems[question])
-                if place.is_below:
+                error = origin.error(question.value, problems[question])
+                if origin.is_below:
                     warnings.append(error)
                 else:
                     errors.add(error)
@@ -120,18 +120,18 @@ class Questions:
 
     def _collect_parameter(self, parameter: Parameter) -> None:
         for name, description in parameter.custom:
-            place = _Place(
+            origin = _Place(
                 self._above, parameter.name, description, parameter.hidden, is_below=bool(self._above)
             )
-            self._add(name, parameter.clear, place)
+            self._add(name, parameter.clear, origin)
 
-    def _add(self, check: str, value: Json, place: _Place) -> None:
+    def _add(self, check: str, value: Json, origin: _Place) -> None:
         if check not in custom_checks.OF_CLOUD:
             return
         for item in value if isinstance(value, list) else [value]:
             # An empty text names nothing: the value is not given, or not known yet.
             if item not in (None, "") and len(self._places) < MOST:
-                self._places.setdefault(Question(check, str(item)), place)
+                self._places.setdefault(Question(check, str(item)), origin)
 
 
 @functools.cache

@@ -95,17 +95,17 @@ class FairShares:
         least = max(LIGHT, min(spent for _, spent in uses.values()))
 
         def rank(project: str) -> tuple[int, int]:
-            held, spent = uses[project]
-            return held, 0 if spent <= LIGHT else math.frexp(spent / least)[1]
+            seats, spent = uses[project]
+            return seats, 0 if spent <= LIGHT else math.frexp(spent / least)[1]
 
         return min(uses, key=rank)
 
     def room(self, project: str) -> int:
         """Return the number of places that the project may take now."""
         use = self._uses.get(project)
-        held = 0 if use is None else use.held
+        seats = 0 if use is None else use.held
         reserved = self._kept if self.is_heavy(project) else 0
-        return max(0, min(self.share - held, self._free - reserved))
+        return max(0, min(self.share - seats, self._free - reserved))
 
     def take(self, project: str) -> None:
         """Give the project a place; `first_of` has named it."""
