@@ -18,6 +18,12 @@ EMPTY = frozenset(
 """Names that say nothing of the thing: participles, pronouns, and nouns for anything."""
 MOST_EMPTY = 0.015
 """Share of the bindings of a folder that may have such a name."""
+RELATIVE = frozenset(("near", "around", "place", "part", "before", "beside", "behind", "aside", "held"))
+"""Names that say where a value lies, or when it was so, instead of what it is."""
+MOST_RELATIVE = 0.01
+"""The same for these, of the product: a part of a path, for one, has no other name."""
+MOST_RELATIVE_BESIDE = 0.025
+"""The same for tests and benchmarks, which compare with what was before."""
 MOST_PAIRS = 1.0
 """Assignments ``a, b = x, y`` of unrelated values in a thousand lines of a folder."""
 SOURCES = ("tests", "benchmarks", "examples", "tools", "doc")
@@ -28,6 +34,7 @@ class Folder:
     """The counts of the modules of one folder.
 
     :ivar empty: places of bindings with empty names.
+    :ivar relative: places of bindings with relative names.
     :ivar pairs: places of unrelated assignments in one statement.
     """
 
@@ -35,6 +42,7 @@ class Folder:
         self.bindings = 0
         self.lines = 0
         self.empty: list[str] = []
+        self.relative: list[str] = []
         self.pairs: list[str] = []
 
 
@@ -77,6 +85,8 @@ def folders() -> dict[str, Folder]:
                 folder.bindings += 1
                 if binding.strip("_") in EMPTY:
                     folder.empty.append(f"{module.path}:{line} {binding}")
+                if binding.strip("_") in RELATIVE:
+                    folder.relative.append(f"{module.path}:{line} {binding}")
             folder.pairs += [
                 f"{module.path}:{node.lineno}" for node in module.nodes(ast.Assign) if is_pair(node)
             ]
@@ -90,6 +100,18 @@ def test_few_names_are_empty(folders: dict[str, Folder]) -> None:
         f"{MOST_EMPTY:.1%} are allowed: {', '.join(folder.empty)}"
         for name, folder in folders.items()
         if len(folder.empty) > max(3, MOST_EMPTY * folder.bindings)
+    ]
+    assert not offenders, "\n".join(offenders)
+
+
+def test_few_names_are_relative(folders: dict[str, Folder]) -> None:
+    beside = {name: name.split("/")[0] in SOURCES for name in folders}
+    bounds = {name: MOST_RELATIVE_BESIDE if beside[name] else MOST_RELATIVE for name in folders}
+    offenders = [
+        f"{name}: {len(folder.relative) / folder.bindings:.1%} of {folder.bindings} names are relative, "
+        f"{bounds[name]:.1%} are allowed: {', '.join(folder.relative)}"
+        for name, folder in folders.items()
+        if len(folder.relative) > max(5, bounds[name] * folder.bindings)
     ]
     assert not offenders, "\n".join(offenders)
 
