@@ -22,7 +22,7 @@ from .findings import CloudFinding, FindingKind
 from .planned import PlannedPart, parts_of_creation, parts_of_update
 from .quota import find_exceeded
 from .reader import ROUNDS, CloudReader, CloudReaders, TooMuchToJudge
-from .surprises import find_surprises
+from .surprises import find_shrinking, find_surprises
 
 LOG = logging.getLogger(__name__)
 MOST_FINDINGS = 200
@@ -102,6 +102,13 @@ class CloudPreflight:
     def _find(
         self, parts: Sequence[PlannedPart], project_id: str, access: CallerAccess | None
     ) -> list[CloudFinding]:
+        shrinking = list(find_shrinking(parts))
+        return [*shrinking, *self._compared(parts, project_id, access)][:MOST_FINDINGS]
+
+    def _compared(
+        self, parts: Sequence[PlannedPart], project_id: str, access: CallerAccess | None
+    ) -> list[CloudFinding]:
+        """Return the findings for which the services are asked."""
         if not any(_asks(planned) for planned in parts):
             return []
         if access is None:

@@ -10,6 +10,7 @@ from ...resources.contract.known_stack import KnownResource, KnownStack
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.preflight import PlannedStack
 from ...resources.registry import ResourceRegistry
+from ...shapes import JsonMap
 from ...template.language import CompiledTemplate, Path, ResourceDefinition
 from ..preview.plan import ChangeKind, NestedChanges, ResourceChange
 
@@ -22,6 +23,7 @@ class PlannedPart:
     :ivar types: the types of its resources by name, also of those that it has now.
     :ivar before: its resources as they are now, of those that the action changes or deletes.
     :ivar gone: the things that the action deletes, by name of the resource: its type, and the physical id.
+    :ivar stored: the stored data of the resources that the action changes in place, by name.
     :ivar own: physical ids of all things of the stack.
     :ivar open: names of nested stacks of which nothing is known before the action.
     :ivar copies: number of equal stacks that it stands for.
@@ -32,6 +34,7 @@ class PlannedPart:
     types: Mapping[str, ResourceType]
     before: Mapping[str, KnownResource] = field(default_factory=dict)
     gone: Mapping[str, tuple[ResourceType, str]] = field(default_factory=dict)
+    stored: Mapping[str, JsonMap] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     open: Sequence[str] = ()
     copies: int = 1
@@ -96,7 +99,12 @@ def parts_of_update(
         replaced=frozenset(name for name in after if kinds[name] is ChangeKind.REPLACED),
     )
     unknown = [item.name for item in changes if any(child.items is None for child in item.inside)]
-    yield PlannedPart(path, planned, types, before, gone, own, open=unknown)
+    stored = {
+        item.name: item.row.data
+        for item in changes
+        if item.effect is ChangeKind.UPDATED and item.row is not None and item.row.data is not None
+    }
+    yield PlannedPart(path, planned, types, before, gone, stored, own, open=unknown)
     for item in changes:
         for child in item.inside:
             yield from _inside(child, registry, (*path, "resources", item.name))

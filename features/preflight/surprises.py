@@ -10,6 +10,24 @@ MOST_USERS = 5
 """Users of a thing that a finding names."""
 
 
+def find_shrinking(parts: Sequence[PlannedPart]) -> Iterator[CloudFinding]:
+    """Yield the groups of which an update deletes members that signals have added; no cloud is asked."""
+    for planned in parts:
+        for name, data in planned.stored.items():
+            former, wanted = planned.before.get(name), planned.after.get(name)
+            if former is None or wanted is None or former.type != wanted.type:
+                continue
+            deleted = planned.types[wanted.type].members_deleted(former.values, wanted.values, data)
+            if deleted:
+                yield CloudFinding(
+                    FindingKind.SURPRISE,
+                    (*planned.path, "resources", name),
+                    f"signals have scaled it, and the update deletes {deleted} of its members",
+                    certainty=Certainty.CERTAIN,
+                    advice="Let the template ask for the present number first.",
+                )
+
+
 def find_surprises(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
     """Yield what is lost with things that are replaced, and the users of things that are deleted."""
     own = frozenset[str]().union(*(planned.own for planned in parts))

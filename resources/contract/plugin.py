@@ -361,6 +361,15 @@ class ResourceType:
         """
         return ()
 
+    def members_deleted(self, former: JsonMap, wanted: JsonMap, data: JsonMap) -> int:
+        """Return how many members of a group an update deletes that signals have added, for a preflight.
+
+        :param former: the known properties, as the last action had them.
+        :param wanted: the known properties of the update.
+        :param data: the stored data of the resource.
+        """
+        return 0
+
     def reference_id(self, target: ResourceView) -> Json:
         """Return the value of get_resource."""
         return target.physical_id if target.physical_id is not None else target.name

@@ -84,7 +84,7 @@ class RollingPolicy:
 class SizedGroup(GroupResource):
     """A group whose members have generated names; the oldest are changed and deleted first."""
 
-    def size_rules(self, target: ResourceView) -> SizeRules:
+    def size_rules(self, properties: JsonMap) -> SizeRules:
         """Return the rules for the number of members."""
         raise NotImplementedError
 
@@ -108,7 +108,7 @@ class SizedGroup(GroupResource):
         context: GoalContext,
     ) -> Rollout:
         """Return batches if the definition of the members changes, then a step to the requested size."""
-        rules = self.size_rules(target)
+        rules = self.size_rules(target.properties)
         policy = self.rolling_policy(target, changed)
         existing = sum(1 for member in members if member.definition)
         sound = sum(1 for member in members if not member.is_failed)
@@ -126,7 +126,7 @@ class SizedGroup(GroupResource):
         self, target: ResourceView, step: Batch | None, members: Sequence[GroupMember]
     ) -> ChildGoal:
         body = self.member_body(target)
-        rules = self.size_rules(target)
+        rules = self.size_rules(target.properties)
         if step is None:
             size = rules.bounds.least if rules.requested is None else rules.requested
             step = Batch(size, size)
@@ -147,10 +147,22 @@ class SizedGroup(GroupResource):
 class ScalingGroup(SizedGroup):
     """A group that signals scale, within bounds."""
 
+    def members_deleted(self, former: JsonMap, wanted: JsonMap, data: JsonMap) -> int:
+        members = len(data.get("names") or [])
+        try:
+            asked = self.size_rules(former).requested
+            rules = self.size_rules(wanted)
+        except KeyError:
+            return 0  # Some of them are not known before the update.
+        # Who asks for another number themselves know what they do.
+        if rules.requested is None or asked == members:
+            return 0
+        return max(0, members - rules.bounds.keep(rules.requested))
+
     def plan_scaling(self, target: ResourceView, adjustment: Adjustment, now: float) -> Scaling:
         """Return the new size, within the bounds and outside of a cooldown."""
         current = len(target.data.get("names") or [])
-        rules = self.size_rules(target)
+        rules = self.size_rules(target.properties)
         size = new_size(
             current, adjustment.kind, adjustment.by, least_step=adjustment.least_step, bounds=rules.bounds
         )
@@ -177,7 +189,7 @@ class ScalingGroup(SizedGroup):
         data = dict(super().child_data(target, state, context))
         cooldown = data.pop("cooldown", None)
         if cooldown is None:
-            cooldown = self.size_rules(target).cooldown
+            cooldown = self.size_rules(target.properties).cooldown
         ends = context.now() + max(0.0, cooldown)
         return {**data, "cooldown_end": max(ends, data.get("cooldown_end") or 0.0)}
 
@@ -270,8 +282,7 @@ class AutoScalingGroup(ScalingGroup):
             raise LookupError(f"there are {', '.join(sorted(names))}, and resource.NUMBER")
         return super().member_attribute(attribute, path)
 
-    def size_rules(self, target: ResourceView) -> SizeRules:
-        properties = target.properties
+    def size_rules(self, properties: JsonMap) -> SizeRules:
         bounds = Bounds(properties["min_size"], properties["max_size"])
         return SizeRules(properties["desired_capacity"], bounds, properties["cooldown"] or 0)
 

@@ -17,7 +17,7 @@ from harness.bare_api import ADDRESSES
 from harness.features import FEATURES_OF_API
 from harness.scripted_service import Answer, ScriptedService, serving
 from keystoneauth1.session import Session
-from simulation.helpers import ended
+from simulation.helpers import ended, rows
 from simulation.test_callers_cloud import Authenticated, endpoint
 from simulation.world import World
 from stoker.api.app import make_app
@@ -26,6 +26,7 @@ from stoker.api.context import RequestContext
 from stoker.api.operations import Services
 from stoker.cli.wiring.routes import ROUTES
 from stoker.engine.caller_services import CallerServices
+from stoker.engine.signals import send_signal
 from stoker.features.preflight import check, reader
 from stoker.features.preflight.api import ApiPreflight
 from stoker.features.preflight.check import CloudPreflight
@@ -250,6 +251,47 @@ def test_an_update_counts_what_it_makes_changes_and_deletes(site: Site) -> None:
     ]
     assert (findings[-1]["kind"], findings[-1]["path"]) == ("surprise", "resources.b")
     assert findings[-1]["message"] == "it is replaced, and its data go with it"
+
+
+def scaled_group(**properties: Json) -> Json:
+    """A group of two members, and a policy that adds three."""
+    member = {"type": "OS::Heat::Value", "properties": {"value": "m"}}
+    body = {"min_size": 0, "max_size": 9, "resource": member, **properties}
+    policy = {
+        "auto_scaling_group_id": {"get_resource": "g"},
+        "scaling_adjustment": 3,
+        "adjustment_type": "change_in_capacity",
+    }
+    return {
+        "g": {"type": "OS::Heat::AutoScalingGroup", "properties": body},
+        "up": {"type": "OS::Heat::ScalingPolicy", "properties": policy},
+    }
+
+
+def test_an_update_names_how_many_members_it_deletes_that_signals_have_added(site: Site) -> None:
+    """An update brings a group to the size that its template asks for, as in Heat."""
+
+    def surprises(**properties: Json) -> list[str]:
+        findings = site.update_findings(path, scaled_group(**properties))
+        return [item["message"] for item in findings if item["kind"] == "surprise"]
+
+    path = site.make(scaled_group(desired_capacity=2))
+    [listed] = site.api.simulate_get("/v1/p1/stacks").json["stacks"]
+    stack = site.world.stack(listed["id"])
+    assert surprises(desired_capacity=2) == surprises(desired_capacity=1) == []
+    send_signal(site.world.context, stack, "up", None)
+
+    def members() -> int:
+        return len((rows(site.world, stack)["g"].data or {})["names"])
+
+    assert site.world.settle(lambda: members() == 5, within=60)
+    assert surprises(desired_capacity=2) == [
+        "signals have scaled it, and the update deletes 3 of its members"
+    ]
+    assert surprises(max_size=4, desired_capacity=4) == [
+        "signals have scaled it, and the update deletes 1 of its members"
+    ]
+    assert surprises(desired_capacity=5) == surprises() == []
 
 
 def test_what_stays_is_not_judged(site: Site) -> None:

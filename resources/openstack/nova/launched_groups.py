@@ -182,9 +182,9 @@ class InstanceGroup(LaunchedGroup):
         if (properties.get("Size") or 0) < 0:
             raise PropertyError("can not be less than zero", ("Size",))
 
-    def size_rules(self, target: ResourceView) -> SizeRules:
+    def size_rules(self, properties: JsonMap) -> SizeRules:
         """Return the one size that the group may have."""
-        size = target.properties["Size"]
+        size = properties["Size"]
         return SizeRules(size, Bounds(size, size))
 
 
@@ -235,8 +235,7 @@ class AwsAutoScalingGroup(LaunchedGroup, ScalingGroup):
         if is_known and sources[0] == sources[1]:
             raise PropertyError("Either 'InstanceId' or 'LaunchConfigurationName' must be provided.")
 
-    def size_rules(self, target: ResourceView) -> SizeRules:
-        properties = target.properties
+    def size_rules(self, properties: JsonMap) -> SizeRules:
         bounds = Bounds(properties["MinSize"], properties["MaxSize"])
         return SizeRules(properties["DesiredCapacity"], bounds, properties["Cooldown"] or 0)
 
