@@ -113,6 +113,7 @@ def network_without_security(project: Project) -> None:
     subnet = c.network.create_subnet(network_id=net.id, ip_version=4, cidr="10.8.0.0/24")
     c.network.create_port(network_id=net.id, name="cut-off")
     c.network.create_security_group(name="web")
+    c.network.create_network(name="bare")
     router = c.network.create_router(name="blind")
     c.network.add_interface_to_router(router, subnet_id=subnet.id)
 
@@ -166,6 +167,11 @@ def disk(**properties: Json) -> Json:
             "security_groups need port security",
             # Each host refuses it, and the service tells the user no more.
             "Exceeded maximum number of retries",
+        ),
+        (
+            server(networks=[{"network": "bare"}]),
+            "the network bare has no subnet",
+            "requires a subnet in order to boot instances on",
         ),
         (
             {

@@ -14,7 +14,8 @@ def volumes_without_a_zone(stack: PlannedStack, cloud: CloudFacts) -> Iterator[M
     """Yield the volumes whose availability zone does not exist, or is down."""
     for volume in stack.new_of_type(VOLUME):
         zone = volume.thing("availability_zone")
-        if not isinstance(zone, str):
+        is_free = volume.values.get("availability_zone", "unknown") is None
+        if not isinstance(zone, str) and not is_free:
             continue
         zones = cloud.members("block-storage", "/os-availability-zone", "availabilityZoneInfo")
         names = [
@@ -22,7 +23,14 @@ def volumes_without_a_zone(stack: PlannedStack, cloud: CloudFacts) -> Iterator[M
             for entry in zones or ()
             if (entry.get("zoneState") or {}).get("available", True)
         ]
-        if zones is not None and zone not in names:
+        if is_free and zones and not names:
+            yield Misfit(
+                volume.name,
+                "no availability zone has a volume service that is enabled",
+                advice="Ask the operator: there is no host for any volume.",
+                certainty=Certainty.LIKELY,
+            )
+        elif isinstance(zone, str) and zones is not None and zone not in names:
             yield Misfit(
                 volume.name,
                 f"there is no availability zone {zone} for volumes",

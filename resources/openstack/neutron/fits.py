@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Set
 
 from ....shapes import Json, JsonMap
-from ...contract import CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack, Thing
+from ...contract import Certainty, CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack, Thing
 from ..lists import named
 from .addresses import Address, address_of, is_host, network_of
 from .lacking_rules import NET
@@ -92,6 +92,34 @@ def groups_without_port_security(stack: PlannedStack, cloud: CloudFacts) -> Iter
             )
 
 
+def networks_that_have_no_subnet(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the networks of servers that exist and have no subnet to take an address from."""
+    if any(not isinstance(subnet.thing("network"), Made) for subnet in stack.known.of_type(SUBNET)):
+        return  # The template may add one.
+    for server in stack.new_of_type(SERVER):
+        for index, entry in enumerate(server.values.get("networks") or ()):
+            value = server.thing("networks", index, "network")
+            if not isinstance(value, str) or not _gets_plain_port(entry):
+                continue
+            network = named(_networks(cloud), value)
+            if network is not None and network.get("subnets") == []:
+                yield Misfit(
+                    server.name,
+                    f"the network {value} has no subnet to take an address from",
+                    ("networks", index, "network"),
+                    "a subnet",
+                    "none",
+                    f"Use another network, or add an {SUBNET}.",
+                    # So may the stack around it.
+                    Certainty.LIKELY,
+                )
+
+
+def _gets_plain_port(entry: JsonMap) -> bool:
+    """Return whether the compute service makes the port of an entry of a server's networks."""
+    return all(entry.get(name, "unknown") is None for name in ("port", "port_extra_properties"))
+
+
 def _protected(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str, ...], Thing | None]]:
     for port in stack.new_of_type(PORT):
         values = port.values
@@ -105,7 +133,7 @@ def _protected(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str, 
         # The compute service takes the name of the group that each port gets anyway for none.
         if any(group != "default" for group in server.values.get("security_groups") or ()):
             for index, entry in enumerate(server.values.get("networks") or ()):
-                if all(entry.get(name, "unknown") is None for name in ("port", "port_extra_properties")):
+                if _gets_plain_port(entry):
                     yield server, ("security_groups",), server.thing("networks", index, "network")
 
 
@@ -183,5 +211,6 @@ NETWORK_FITS = (
     addresses_outside,
     addresses_in_use,
     networks_that_are_not_external,
+    networks_that_have_no_subnet,
     groups_without_port_security,
 )

@@ -55,6 +55,7 @@ CLOUD: Mapping[str, Json] = {
         {"id": "n5", "name": "open", "port_security_enabled": False},
         {"id": "n6", "name": "mine", "project_id": PROJECT, "port_security_enabled": True},
         {"id": "n7", "name": "unrouted", "project_id": PROJECT},
+        {"id": "n8", "name": "empty", "subnets": []},
     ],
     "network /subnets": [
         {"id": "u1", "network_id": "n1", "cidr": "10.0.0.0/24"},
@@ -366,6 +367,12 @@ def test_what_the_cloud_would_refuse_is_found(
         ),
         (resource(PORT, "network: open, port_security_enabled: true, security_groups: [db]"), {}),
         (resource(PORT, "network: mine, security_groups: [db]"), {}),
+        (resource("OS::Nova::Server", "flavor: small, image: i, networks: [{network: empty, port: p1}]"), {}),
+        (
+            resource("OS::Nova::Server", "flavor: small, image: i, networks: [{network: empty}]")
+            + "new: {type: OS::Neutron::Subnet, properties: {network: empty, cidr: 10.9.9.0/24}}",
+            {},
+        ),
         (association("p2", "outer"), {}),
         # No router at all: the stack around may bring one.
         (association("p3"), {}),
@@ -378,6 +385,13 @@ def test_what_the_cloud_would_refuse_is_found(
 )
 def test_what_the_cloud_would_take_raises_no_alarm(resources: str, answers: Mapping[str, Json]) -> None:
     assert found(resources, answers) == []
+
+
+def test_without_a_volume_service_no_volume_is_likely_to_be_made() -> None:
+    [finding] = found(volume("size: 1"), {"block-storage /os-availability-zone": ZONES[1:]})
+    assert finding.message == "no availability zone has a volume service that is enabled"
+    assert (finding.certainty.value, bool(finding.advice)) == ("likely", True)
+    assert found(volume("size: 1"), {"block-storage /os-availability-zone": []}) == []
 
 
 @pytest.mark.parametrize(
@@ -394,6 +408,12 @@ def test_what_the_cloud_would_take_raises_no_alarm(resources: str, answers: Mapp
         ),
         # Another project's router in a network of that one.
         (association("p1"), "port_id", "not reachable", "likely"),
+        (
+            resource("OS::Nova::Server", "flavor: small, image: i, networks: [{network: empty}]"),
+            "networks.0.network",
+            "the network empty has no subnet",
+            "likely",
+        ),
         # An operator may permit that.
         (
             server(
