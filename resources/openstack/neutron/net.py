@@ -7,7 +7,7 @@ from ...contract import Attribute, CloudFacts, Property
 from ..bodies import NamedRemote
 from .base import BUILT, NeutronType
 from .fits import ports_outside
-from .schema import NAME, SHOWN, TAGS, TENANT, VALUE_SPECS
+from .schema import ADMIN_STATE, DNS_DOMAIN, NAME, PORT_SECURITY, SHOWN, TAGS, TENANT, VALUE_SPECS
 
 
 class Net(NeutronType):
@@ -24,9 +24,7 @@ class Net(NeutronType):
     apart = ("tags", "value_specs", "dhcp_agent_ids")
     properties_schema = {
         "name": NAME,
-        "admin_state_up": Property(
-            "boolean", "Administrative state: true is up.", default=True, update_allowed=True
-        ),
+        "admin_state_up": ADMIN_STATE,
         "shared": Property(
             "boolean",
             "Sharing with all projects; setting it is for administrators by default.",
@@ -39,17 +37,8 @@ class Net(NeutronType):
             "Ids of the DHCP agents that serve the network; for administrators only.",
             update_allowed=True,
         ),
-        "port_security_enabled": Property(
-            "boolean",
-            "Default port security of new ports: security groups and anti-spoofing.",
-            update_allowed=True,
-        ),
-        "dns_domain": Property(
-            "string",
-            "DNS domain of the ports, with a full stop at the end.",
-            update_allowed=True,
-            constraints=(Custom(check_name="dns_domain"),),
-        ),
+        "port_security_enabled": PORT_SECURITY,
+        "dns_domain": DNS_DOMAIN,
         "qos_policy": Property(
             "string",
             "Name or id of the QoS policy.",

@@ -1,9 +1,9 @@
 """OS::Neutron::ProviderNet: a network over a physical one."""
 
-from ....template.constraints import AllowedValues, Custom
+from ....template.constraints import AllowedValues
 from ...contract import Attribute, Property, SupportStatus
 from .base import BUILT, NeutronType
-from .schema import NAME, SHOWN, TAGS, TENANT
+from .schema import ADMIN_STATE, DNS_DOMAIN, NAME, PORT_SECURITY, SHOWN, TAGS, TENANT
 
 TYPES = AllowedValues(values=("local", "vlan", "vxlan", "gre", "geneve", "flat"))
 
@@ -45,21 +45,10 @@ class ProviderNet(NeutronType):
             default=False,
             update_allowed=True,
         ),
-        "admin_state_up": Property(
-            "boolean", "Administrative state: true is up.", default=True, update_allowed=True
-        ),
+        "admin_state_up": ADMIN_STATE,
         "shared": Property("boolean", "Sharing with all projects.", default=True, update_allowed=True),
-        "port_security_enabled": Property(
-            "boolean",
-            "Default port security of new ports: security groups and anti-spoofing.",
-            update_allowed=True,
-        ),
-        "dns_domain": Property(
-            "string",
-            "DNS domain of the ports, with a full stop at the end.",
-            update_allowed=True,
-            constraints=(Custom(check_name="dns_domain"),),
-        ),
+        "port_security_enabled": PORT_SECURITY,
+        "dns_domain": DNS_DOMAIN,
         "availability_zone_hints": Property(
             "list",
             "Availability zone hints for the network's agents, in order of preference.",

@@ -24,7 +24,7 @@ from .base import BUILT, NeutronType
 from .fits import NETWORK_FITS
 from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
-from .schema import HIDDEN, NAME, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS
+from .schema import ADMIN_STATE, HIDDEN, NAME, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS
 
 SUBNET = Custom(check_name="neutron.subnet")
 PHYSICAL_ID = re.compile("[:=]")
@@ -77,9 +77,7 @@ class Router(NeutronType):
         "name": NAME,
         "external_gateway_info": Property("map", "External gateway.", update_allowed=True, schema=GATEWAY),
         "value_specs": VALUE_SPECS,
-        "admin_state_up": Property(
-            "boolean", "Administrative state: true is up.", default=True, update_allowed=True
-        ),
+        "admin_state_up": ADMIN_STATE,
         "l3_agent_ids": Property(
             "list",
             "Ids of the L3 agents that host the router; for administrators only.",

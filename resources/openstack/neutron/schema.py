@@ -23,6 +23,18 @@ TAGS = Property(
     "list", "Tags.", update_allowed=True, schema=Property("string", "Tag.", constraints=(_COLUMN,))
 )
 TENANT = Property("string", "Id of the owning project; another than one's own is for administrators only.")
+ADMIN_STATE = Property("boolean", "Administrative state: true is up.", default=True, update_allowed=True)
+DNS_DOMAIN = Property(
+    "string",
+    "DNS domain of the ports, with a full stop at the end.",
+    update_allowed=True,
+    constraints=(Custom(check_name="dns_domain"),),
+)
+PORT_SECURITY = Property(
+    "boolean",
+    "Default port security of new ports: security groups and anti-spoofing.",
+    update_allowed=True,
+)
 VALUE_SPECS = Property(
     "map",
     "Extra fields of the request, by name, for API extensions.",
@@ -54,9 +66,7 @@ ADDRESS_PAIR = {
 }
 EXTRA_PROPERTIES: Mapping[str, Property] = {
     "value_specs": VALUE_SPECS,
-    "admin_state_up": Property(
-        "boolean", "Administrative state: true is up.", default=True, update_allowed=True
-    ),
+    "admin_state_up": ADMIN_STATE,
     "mac_address": Property(
         "string",
         "MAC address; if omitted, the service assigns one.",

@@ -7,10 +7,9 @@ from ...contract import Attribute, Property
 from ..bodies import NamedRemote
 from ..statuses import StatusMeaning
 from .base import DescribedType
-from .schema import HIDDEN, NAME, SHOWN
+from .schema import ADMIN_STATE, HIDDEN, NAME, SHOWN
 
 DESCRIPTION = Property("string", "Description.", update_allowed=True)
-UP = Property("boolean", "Administrative state: true is up.", default=True, update_allowed=True)
 CIPHERS = AllowedValues(values=("3des", "aes-128", "aes-192", "aes-256"))
 GROUPS = AllowedValues(values=("group2", "group5", "group14"))
 STATUS = Attribute("Status.", "string", volatile=True)
@@ -52,7 +51,7 @@ class VPNService(DescribedType):
     properties_schema = {
         "name": NAME,
         "description": DESCRIPTION,
-        "admin_state_up": UP,
+        "admin_state_up": ADMIN_STATE,
         "subnet": Property(
             "string",
             "Name or id of the local subnet.",
@@ -209,7 +208,7 @@ class IPsecSiteConnection(DescribedType):
             default="bi-directional",
             constraints=(AllowedValues(values=("bi-directional", "response-only")),),
         ),
-        "admin_state_up": UP,
+        "admin_state_up": ADMIN_STATE,
         "ikepolicy_id": Property("string", "Id of the IKE policy.", required=True),
         "ipsecpolicy_id": Property("string", "Id of the IPsec policy.", required=True),
         "vpnservice_id": Property("string", "Id of the VPN service.", required=True),
