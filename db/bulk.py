@@ -51,6 +51,9 @@ def chunks(ids: Iterable[Id]) -> Iterable[list[Id]]:
     return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))
 
 
+WriteStatement = sa.Insert | sa.Update | sa.Delete
+
+
 class Write(typing.NamedTuple):
     """A statement that writes.
 
@@ -58,7 +61,7 @@ class Write(typing.NamedTuple):
     :ivar parameters: their names are not those of columns.
     """
 
-    statement: sa.Insert | sa.Update
+    statement: WriteStatement
     parameters: Mapping[str, typing.Any] | Sequence[Mapping[str, typing.Any]]
 
 
@@ -102,7 +105,7 @@ def _named(write: Write) -> Mapping[str, typing.Any]:
 
 
 @functools.cache
-def _joined(*statements: sa.Insert | sa.Update) -> sa.Insert | sa.Update:
+def _joined(*statements: WriteStatement) -> WriteStatement:
     *others, last = statements
     return last.add_cte(*(other.cte(f"write_{number}") for number, other in enumerate(others)))
 

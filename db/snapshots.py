@@ -11,11 +11,13 @@ from sqlalchemy.engine import Connection
 
 from ..shapes import Json
 from . import bulk, content, usage
+from .bulk import Write
 from .errors import NotFound
 from .ids import ContentId, SnapshotId, StackId, TraversalId
 from .rows import GOAL, Snapshot, Stack
 from .schema import tables
 from .states import Status
+from .usage import UsageChange
 
 CONCERNED = ("SNAPSHOT", "DELETE")
 """Actions of a stack that change its snapshots."""
@@ -28,11 +30,12 @@ def insert(conn: Connection, stack: Stack, snapshot: Snapshot) -> None:
 
 def insert_many(conn: Connection, stack: Stack, snapshots: Sequence[Snapshot]) -> None:
     """Store new snapshots of a stack."""
-    bulk.insert(conn, tables.snapshot, [asdict(snapshot) for snapshot in snapshots])
-    content.add_uses(conn, {snapshot.id: snapshot.contents for snapshot in snapshots})
-    if stack.live_name is not None:
+    if snapshots:
+        rows = bulk.insertion(conn, tables.snapshot, [asdict(snapshot) for snapshot in snapshots])
         size = sum(snapshot.goal_size for snapshot in snapshots)
-        usage.add(conn, stack.project_id, snapshots=len(snapshots), goal_bytes=size)
+        more = UsageChange(stack.project_id, {"snapshots": len(snapshots), "goal_bytes": size})
+        usage.write(conn, rows, [] if stack.live_name is None else [more])
+    content.add_uses(conn, {snapshot.id: snapshot.contents for snapshot in snapshots})
 
 
 def rename_content(conn: Connection, snapshot_id: SnapshotId, old: ContentId, new: ContentId) -> bool:
@@ -162,6 +165,10 @@ def _forget(conn: Connection, condition: sa.ColumnElement[bool]) -> None:
     rows = conn.execute(query.where(condition)).all()
     for row in rows:
         content.set_uses(conn, SnapshotId(row.id), [])
-        if row.live_name is not None:
-            usage.add(conn, row.project_id, snapshots=-1, goal_bytes=-row.goal_size)
-    conn.execute(sa.delete(n).where(n.c.id.in_([row.id for row in rows]), condition))
+    forgotten = Write(sa.delete(n).where(n.c.id.in_([row.id for row in rows]), condition), {})
+    less = (
+        UsageChange(row.project_id, {"snapshots": -1, "goal_bytes": -row.goal_size})
+        for row in rows
+        if row.live_name is not None
+    )
+    usage.write(conn, forgotten, less)

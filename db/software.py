@@ -16,9 +16,11 @@ from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
 from . import bulk, statements, usage
+from .bulk import Write
 from .errors import IdTaken, NotFound
 from .ids import ConfigId, DeploymentId, ResourceId, StackId
 from .schema import tables
+from .usage import UsageChange
 
 CONFIG = "Software config"
 DEPLOYMENT = "Deployment"
@@ -131,8 +133,7 @@ def insert_config(conn: Connection, config: StoredConfig) -> None:
 
     :raises IdTaken: there is one with its id.
     """
-    _insert(conn, tables.software_config, asdict(config), CONFIG)
-    _count(conn, config)
+    _insert(conn, config, CONFIG)
 
 
 def get_config(
@@ -210,8 +211,7 @@ def delete_config(conn: Connection, config: StoredConfig) -> None:
     """Delete a config; one that does not exist any more is ignored."""
     c = tables.software_config
     deleted = sa.delete(c).where(c.c.id == config.id, c.c.project_id == config.project_id)
-    if conn.execute(deleted).rowcount:
-        _count(conn, config, -1)
+    usage.write(conn, Write(deleted, {}), [_counted(config, -1)])
 
 
 # -- deployments -----------------------------------------------------------------------------------
@@ -227,8 +227,7 @@ def insert_deployment(conn: Connection, deployment: StoredDeployment) -> None:
 
     :raises IdTaken: there is one with its id.
     """
-    _insert(conn, tables.software_deployment, asdict(deployment), DEPLOYMENT)
-    _count(conn, deployment)
+    _insert(conn, deployment, DEPLOYMENT)
     touch_server(conn, deployment, deployment.created_at)
 
 
@@ -327,8 +326,9 @@ def change_deployment(
     d = tables.software_deployment
     is_it = sa.and_(d.c.id == deployment.id, d.c.project_id == deployment.project_id)
     changed = replace(deployment, **changes, updated_at=now)
-    if conn.execute(sa.update(d).where(is_it).values(**changes, updated_at=now)).rowcount:
-        usage.add(conn, deployment.project_id, software_bytes=_bytes(changed) - _bytes(deployment))
+    change = Write(sa.update(d).where(is_it).values(**changes, updated_at=now), {})
+    more = UsageChange(deployment.project_id, {"software_bytes": _bytes(changed) - _bytes(deployment)})
+    usage.write(conn, change, [more])
     if changed.config_id != deployment.config_id:
         touch_server(conn, deployment, now)
     return changed
@@ -338,8 +338,7 @@ def delete_deployment(conn: Connection, deployment: StoredDeployment, now: float
     """Delete a deployment, whose row the caller has locked; its server's guest has less to read."""
     d = tables.software_deployment
     deleted = sa.delete(d).where(d.c.id == deployment.id, d.c.project_id == deployment.project_id)
-    if conn.execute(deleted).rowcount:
-        _count(conn, deployment, -1)
+    usage.write(conn, Write(deleted, {}), [_counted(deployment, -1)])
     touch_server(conn, deployment, now)
 
 
@@ -363,9 +362,8 @@ def insert_missing(conn: Connection, rows: Imported) -> int:
     """Store the rows whose ids do not exist; return their number."""
     new = missing(conn, rows)
     if new:
-        bulk.insert(conn, _table(rows), [asdict(row) for row in new])
-    for row in new:
-        _count(conn, row)
+        insertion = bulk.insertion(conn, _table(rows), [asdict(row) for row in new])
+        usage.write(conn, insertion, map(_counted, new))
     return len(new)
 
 
@@ -376,9 +374,7 @@ def delete_free(conn: Connection, rows: Imported, project_id: str) -> None:
         is_free = (table.c.id.in_(ids), table.c.resource_id.is_(None), table.c.project_id == project_id)
         query = sa.select(table).where(*is_free).order_by(table.c.id).with_for_update()
         free = [type(rows[0])(**dict(row)) for row in conn.execute(query).mappings()]
-        conn.execute(sa.delete(table).where(*is_free))
-        for row in free:
-            _count(conn, row, -1)
+        usage.write(conn, Write(sa.delete(table).where(*is_free), {}), [_counted(row, -1) for row in free])
 
 
 def _table(rows: Imported) -> sa.Table:
@@ -463,11 +459,11 @@ def _columns(
     return None if row is None else dict(row)
 
 
-def _insert(conn: Connection, table: sa.Table, row: dict[str, Json], kind: str) -> None:
+def _insert(conn: Connection, row: StoredConfig | StoredDeployment, kind: str) -> None:
     try:
-        conn.execute(sa.insert(table).values(row))
+        usage.write(conn, Write(sa.insert(_table([row])).values(asdict(row)), {}), [_counted(row)])
     except oslo_errors.DBDuplicateEntry as error:
-        raise IdTaken(kind, row["id"]) from error
+        raise IdTaken(kind, row.id) from error
 
 
 def _in(table: sa.Table, project_id: str | None) -> list[sa.ColumnElement[bool]]:
@@ -494,10 +490,10 @@ def _owner_columns(owner: OwningResource) -> dict[str, Json]:
     return {"resource_id": owner.id, "stack_id": owner.stack_id}
 
 
-def _count(conn: Connection, row: StoredConfig | StoredDeployment, sign: int = 1) -> None:
-    """Count a row that was stored, or with sign -1 deleted."""
+def _counted(row: StoredConfig | StoredDeployment, sign: int = 1) -> UsageChange:
+    """Return the difference that a row makes which is stored, or with sign -1 deleted."""
     counter = "software_configs" if isinstance(row, StoredConfig) else "software_deployments"
-    usage.add(conn, row.project_id, **{counter: sign, "software_bytes": sign * _bytes(row)})
+    return UsageChange(row.project_id, {counter: sign, "software_bytes": sign * _bytes(row)})
 
 
 def _bytes(row: StoredConfig | StoredDeployment) -> int:

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
 from . import bulk, content, event_sinks, statements, usage
-from .bulk import OneOf
+from .bulk import OneOf, Write
 from .errors import NameTaken, NotFound
 from .ids import ContentId, ResourceId, StackId, TraversalId
 from .rows import GOAL, ListedStack, Stack
@@ -26,7 +26,7 @@ def insert(conn: Connection, stack: Stack) -> None:
     :raises NameTaken: a living stack of the project has the name; the transaction cannot continue.
     """
     try:
-        conn.execute(_INSERT, _row(stack))
+        usage.write(conn, Write(_INSERT, _row(stack)), usage.of_stacks([stack]))
     except oslo_errors.DBDuplicateEntry as error:
         raise NameTaken(stack.name) from error
     _insert_parts(conn, [stack])
@@ -37,7 +37,9 @@ def insert_many(conn: Connection, stacks: Sequence[Stack]) -> None:
 
     :raises DBDuplicateEntry: a living stack of the project has a name; the transaction cannot continue.
     """
-    bulk.insert(conn, tables.stack, list(map(_row, stacks)))
+    if stacks:
+        rows = list(map(_row, stacks))
+        usage.write(conn, bulk.insertion(conn, tables.stack, rows), usage.of_stacks(stacks))
     _insert_parts(conn, stacks)
 
 
@@ -51,7 +53,6 @@ def _row(stack: Stack) -> dict[str, Json]:
 def _insert_parts(conn: Connection, stacks: Sequence[Stack]) -> None:
     if tags := [row for stack in stacks for row in _tag_rows(stack, stack.tags)]:
         bulk.insert(conn, tables.stack_tag, tags)
-    usage.add_stacks(conn, stacks)
     content.add_uses(conn, {stack.id: contents_of(vars(stack)) for stack in stacks})
 
 
@@ -412,7 +413,8 @@ def purge(conn: Connection, stack_ids: Sequence[StackId]) -> None:
         (tables.stack_tag, tables.stack_tag.c.stack_id),
         (tables.imported_key, tables.imported_key.c.stack_id),
         (tables.resource, tables.resource.c.stack_id),
-        (tables.snapshot, tables.snapshot.c.stack_id),
-        (tables.stack, tables.stack.c.id),
     ):
         conn.execute(sa.delete(table).where(column.in_(sorted(stack_ids))))
+    # Nothing of a deleted stack counts any more.
+    for table, column in ((tables.snapshot, tables.snapshot.c.stack_id), (tables.stack, tables.stack.c.id)):
+        usage.write(conn, Write(sa.delete(table).where(column.in_(sorted(stack_ids))), {}), ())

@@ -6,8 +6,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import usage
+from .bulk import Write
 from .ids import StackId
 from .schema import tables
+from .usage import UsageChange
 
 
 @dataclass(frozen=True)
@@ -59,5 +61,5 @@ def store_growth(conn: Connection, root_id: StackId, project_id: str, size: Tree
     """
     s = tables.stack.c
     is_root = sa.and_(s.id == root_id, s.project_id == project_id, s.live_name.is_not(None))
-    if conn.execute(sa.update(tables.stack).where(is_root).values(excess_resources=size.grown)).rowcount:
-        usage.add(conn, project_id, resources=size.grown - size.excess)
+    grown = Write(sa.update(tables.stack).where(is_root).values(excess_resources=size.grown), {})
+    usage.write(conn, grown, [UsageChange(project_id, {"resources": size.grown - size.excess})])

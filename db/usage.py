@@ -1,23 +1,25 @@
 """How much each project has of what quotas limit: counters in the project's row.
 
-A request checks a quota by that row, so its cost does not follow what the project has already.  The functions
-that write or remove what is counted note the difference here, with the transaction that does it.  The
-differences are stored by one statement for each project, as the last step of the transaction, or with the
-first check of a quota.  For the project's row is the last lock of every transaction: so a commit of many
-results has it for a moment only, and no two transactions wait for each other in a circle.
+A request checks a quota by that row, so its cost does not follow what the project has already.  All
+statements that write or remove what is counted are executed by `write`, which notes the difference for the
+transaction's end; tests/harness/counted_rows.py watches that none is executed elsewhere.  The differences are
+stored by one statement for each project, as the last step of the transaction, or with the first check of a
+quota.  For the project's row is the last lock of every transaction: so a commit of many results has it for a
+moment only, and no two transactions wait for each other in a circle.
 
 What counts are the living top-level stacks of a project, each with its whole tree, their snapshots, and all
 software configs and deployments of the project.
 """
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from . import statements
+from .bulk import Write
 from .rows import Stack
 from .schema import tables
 
@@ -39,13 +41,50 @@ _ADD = (
 )
 
 
-def add(conn: Connection, project_id: str, **more: int) -> None:
-    """Note that the transaction changes what a project has.
+class UsageChange(typing.NamedTuple):
+    """A change of what a project has.
 
-    On a connection that does not note, it is stored at once.
-
-    :param more: the difference by the counter's name, negative for what is removed.
+    :ivar more: by the counter's name, negative for what is removed.
     """
+
+    project_id: str
+    more: Usage
+
+
+def write(conn: Connection, statement: Write, differences: Iterable[UsageChange]) -> int:
+    """Execute a statement that writes or removes what is counted; return the number of its rows.
+
+    :param differences: they count where the statement has changed a row.
+    """
+    rows = conn.execute(*statement).rowcount
+    if rows:
+        for difference in differences:
+            _note(conn, *difference)
+    return rows
+
+
+def of_stacks(stacks: Sequence[Stack], sign: int = 1) -> list[UsageChange]:
+    """Return the differences where stacks begin to live, or end: of those of them that count.
+
+    :param stacks: as their rows are stored, or were before the end.
+    :param sign: 1, or -1 at the end.
+    """
+    return [
+        UsageChange(
+            stack.project_id,
+            {
+                "stacks": sign,
+                "resources": sign * (stack.tree_resources + stack.excess_resources),
+                "goal_bytes": sign * stack.goal_size,
+            },
+        )
+        for stack in stacks
+        if stack.live_name is not None
+    ]
+
+
+def _note(conn: Connection, project_id: str, more: Usage) -> None:
+    """Note a difference for the transaction's end; on a connection that does not note, store it at once."""
     noted: Changes | None = conn.get_execution_options().get(NOTED)
     if noted is None:
         _store(conn, project_id, more)
@@ -53,19 +92,6 @@ def add(conn: Connection, project_id: str, **more: int) -> None:
     differences = noted.setdefault(project_id, dict.fromkeys(COUNTERS, 0))
     for name, number in more.items():
         differences[name] += number
-
-
-def add_stacks(conn: Connection, stacks: Sequence[Stack], sign: int = 1) -> None:
-    """Note that stacks begin to live, or end: those of them that count.
-
-    :param stacks: as their rows are stored, or were before the end.
-    :param sign: 1, or -1 at the end.
-    """
-    for stack in stacks:
-        if stack.live_name is not None:
-            size = stack.tree_resources + stack.excess_resources
-            more = {"stacks": sign, "resources": sign * size, "goal_bytes": sign * stack.goal_size}
-            add(conn, stack.project_id, **more)
 
 
 def store(conn: Connection) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from ...shapes import Json
 from .. import content, stacks, usage
-from ..bulk import OneOf
+from ..bulk import OneOf, Write
 from ..ids import StackId, TraversalId
 from ..rows import FailureCause, Stack
 from ..schema import tables
@@ -52,14 +52,13 @@ def begin(conn: Connection, stack: Stack, traversal: TraversalId, *, action: str
         remaining=None,
         **columns,
     )
-    if conn.execute(started).rowcount == 0:
+    difference = [*usage.of_stacks([stack], -1), *usage.of_stacks([replace(stack, **columns)])]
+    if usage.write(conn, Write(started, {}), difference) == 0:
         return False
     if not columns.keys().isdisjoint(stacks.CONTENTS):
         begun = sa.and_(_S.id == stack.id, _S.traversal == traversal)
         row = conn.execute(sa.select(*(_S[name] for name in stacks.CONTENTS)).where(begun))
         content.set_uses(conn, stack.id, stacks.contents_of(dict(row.mappings().one())))
-    usage.add_stacks(conn, [stack], -1)
-    usage.add_stacks(conn, [replace(stack, **columns)])
     return True
 
 
@@ -135,10 +134,8 @@ def complete_deletions(conn: Connection, deleted: Sequence[Stack], now: float) -
     :param deleted: the stacks as they are, their rows locked by the caller.
     """
     current = {stack.id: stack.traversal for stack in deleted}
-    if conn.execute(_COMPLETE_DELETION, {**_pairs(current), "now": now}).rowcount == 0:
-        return False
-    usage.add_stacks(conn, deleted, -1)
-    return True
+    ended = Write(_COMPLETE_DELETION, {**_pairs(current), "now": now})
+    return usage.write(conn, ended, usage.of_stacks(deleted, -1)) > 0
 
 
 def fail(conn: Connection, current: Mapping[StackId, TraversalId], failure: Failure, now: float) -> int:

@@ -113,7 +113,7 @@ EXCEPTIONS: Mapping[str, str] = {
 """Functions that bring ids -> whose these are, and why that is enough."""
 LOOKUPS = (
     *("api/operations.py:read", "db/engine.py", "db/events.py"),
-    *("db/snapshots.py", "db/software.py", "db/stacks.py", "db/statements.py"),
+    *("db/snapshots.py", "db/software.py", "db/stacks.py", "db/statements.py", "db/usage.py"),
 )
 """Modules whose functions are given the id by another module: that one has to know whose it is."""
 

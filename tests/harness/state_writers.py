@@ -49,20 +49,21 @@ class StateWatch:
         if not isinstance(statement, sa.Update) or not isinstance(statement.table, sa.Table):
             return
         writer = WRITERS.get(statement.table.name)
-        if writer is None or not (written := writer.columns & _columns(statement)):
+        if writer is None or not (written := writer.columns & written_columns(statement)):
             return
         # A statement of the module that was put off is executed elsewhere.
         if not any(statement is value for value in vars(writer.module).values()):
-            callers = list(_callers())
-            if not callers[1].startswith(TESTS) and writer.module.__file__ not in callers:
-                self.offences.add(f"{', '.join(sorted(written))} of {statement.table.name}, by {callers[1]}")
+            files = list(callers())
+            if not files[1].startswith(TESTS) and writer.module.__file__ not in files:
+                self.offences.add(f"{', '.join(sorted(written))} of {statement.table.name}, by {files[1]}")
 
 
-def _columns(statement: sa.Update) -> set[str]:
+def written_columns(statement: sa.Update) -> set[str]:
+    """Return the keys of the columns that an update sets."""
     return {str(getattr(column, "key", column)) for column in statement._values or ()}
 
 
-def _callers() -> Iterator[str]:
+def callers() -> Iterator[str]:
     """Yield the files of the functions on the stack, the innermost first, but those of libraries."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:

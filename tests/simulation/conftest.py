@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from harness.counted_rows import CountWatch
 from harness.owned_statements import EXCEPTIONS, Offence, StatementWatch
 from harness.state_writers import StateWatch
 from simulation.coverage import Pair
@@ -54,6 +55,21 @@ def states_are_written_by_the_tables(written_states: StateWatch) -> Iterator[Non
     written_states.offences.clear()
     yield
     assert sorted(written_states.offences) == []
+
+
+@pytest.fixture(scope="session")
+def uncounted() -> Iterator[CountWatch]:
+    """All writes of what quotas count are watched in this process."""
+    with CountWatch() as watch:
+        yield watch
+
+
+@pytest.fixture(autouse=True)
+def what_is_written_is_counted(uncounted: CountWatch) -> Iterator[None]:
+    """Fail a test in which rows that quotas count were written, and no counter with them."""
+    uncounted.offences.clear()
+    yield
+    assert sorted(uncounted.offences) == []
 
 
 @pytest.fixture(autouse=True)

@@ -176,10 +176,8 @@ def test_stacks_are_deleted_in_the_order_of_creation(
 def test_a_deleted_stack_that_its_project_still_counts(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_stacks = usage.add_stacks
-    monkeypatch.setattr(
-        usage, "add_stacks", lambda conn, stacks, sign=1: sign < 0 or add_stacks(conn, stacks)
-    )
+    of_stacks = usage.of_stacks
+    monkeypatch.setattr(usage, "of_stacks", lambda stacks, sign=1: [] if sign < 0 else of_stacks(stacks))
     found_by(tmp_path, "Q1")
 
 
