@@ -140,6 +140,7 @@ def resolve(conn: Connection, orphan: OrphanedCreate, physical_id: str | None, *
     row = conn.execute(
         sa.select(t.c.id, t.c.resource_id)
         .where(t.c.waits_on == str(orphan.step), t.c.state == TaskState.PARKED)
+        .order_by(t.c.id)
         .with_for_update()
     ).first()
     if row is not None:

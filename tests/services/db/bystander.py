@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 from services.db.rows import NOW, Graph, a_stack, set_task, store_graph
 from stoker.db.engine import Database
+from stoker.db.ids import ResourceId
 from stoker.db.schema import tables
-from stoker.db.states import Standing, TaskState
+from stoker.db.states import Standing, Status, TaskState
 
 FAR = NOW + 1e9
 MEMBER = "elsewhere/1"
@@ -42,7 +43,14 @@ class Bystander:
         self._graph = store_graph(database, NEEDS, stack=stack)
         for name, columns in TASKS.items():
             set_task(database, self._graph.tasks[name], **{"due_at": FAR, **columns})
+            if "attempt" in columns:
+                self._begin(self._graph.resources[name])
         self._stored = self._rows()
+
+    def _begin(self, resource_id: ResourceId) -> None:
+        r = tables.resource
+        begun = sa.update(r).where(r.c.id == resource_id).values(action="CREATE", status=Status.IN_PROGRESS)
+        self._database.write(lambda conn: conn.execute(begun))
 
     def _rows(self) -> Rows:
         return self._database.read(lambda conn: _rows_of(conn, self._graph))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
+from harness.lock_order import LockWatch
 from harness.mariadb import MariaDB
 from harness.postgresql import PostgreSQL
 from services.db import servers
@@ -63,6 +64,21 @@ def database(upgraded: Database) -> Database:
     """Without rows."""
     _clear(upgraded)
     return upgraded
+
+
+@pytest.fixture(scope="session")
+def locks() -> Iterator[LockWatch]:
+    """All locks of this process are watched."""
+    with LockWatch() as watch:
+        yield watch
+
+
+@pytest.fixture(autouse=True)
+def rows_are_locked_in_the_order_of_their_ids(locks: LockWatch) -> Iterator[None]:
+    """Fail a test in which two transactions could wait for each other."""
+    locks.offences.clear()
+    yield
+    assert sorted(locks.offences) == []
 
 
 @pytest.fixture
