@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.counted_rows import CountWatch
+from harness.lock_order import LockWatch
 from harness.owned_statements import EXCEPTIONS, Offence, StatementWatch
 from harness.state_writers import StateWatch
 from simulation.coverage import Pair
@@ -70,6 +71,21 @@ def what_is_written_is_counted(uncounted: CountWatch) -> Iterator[None]:
     uncounted.offences.clear()
     yield
     assert sorted(uncounted.offences) == []
+
+
+@pytest.fixture(scope="session")
+def locks() -> Iterator[LockWatch]:
+    """All locks of this process are watched."""
+    with LockWatch() as watch:
+        yield watch
+
+
+@pytest.fixture(autouse=True)
+def rows_are_locked_in_the_order_of_their_ids(locks: LockWatch) -> Iterator[None]:
+    """Fail a test in which two transactions could wait for each other."""
+    locks.offences.clear()
+    yield
+    assert sorted(locks.offences) == []
 
 
 @pytest.fixture(autouse=True)
