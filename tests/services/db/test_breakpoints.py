@@ -1,6 +1,7 @@
 """Holding, continuing and the clock, on each server, also when several do it at the same moment."""
 
 import pytest
+import sqlalchemy as sa
 from services.db.rows import (
     NOW,
     B,
@@ -25,6 +26,7 @@ from stoker.db import events
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import TaskId
+from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
 from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks
 from stoker.db.work.clear_breakpoints import Cleared
@@ -242,3 +244,26 @@ def test_a_failure_beside_it_cancels_what_is_held(database: Database) -> None:
     stack = stack_of(database, graph.stack.id)
     assert (stack.status, stack.reason, stack.remaining) == (Status.FAILED, "why", None)
     assert traversal_of(database, graph.number).held_tasks == 0
+
+
+def test_of_many_held_tasks_the_first_are_read(database: Database) -> None:
+    graph = store_graph(database, {"a": [], "b": [], "c": [], "d": []})
+    for name in ("a", "b", "c"):
+        set_task(database, graph.tasks[name], state=TaskState.HELD, hook="pre-create")
+
+    def names(limit: int | None) -> list[str]:
+        held = database.read(lambda conn: breakpoints.held_of(conn, graph.traversal, limit=limit))
+        return [item.resource_name for item in held]
+
+    assert names(None) == ["a", "b", "c"]
+    assert names(2) == ["a", "b"]
+
+
+def test_only_a_stack_in_progress_names_its_breakpoints(database: Database) -> None:
+    graph = store_graph(database, {"a": [], "b": ["a"]})
+    set_task(database, graph.tasks["a"], state=TaskState.HELD, hook="pre-create")
+    s = tables.stack
+    ended = sa.update(s).where(s.c.id == graph.stack.id).values(status=Status.COMPLETE, reason="ended")
+    database.write(lambda conn: conn.execute(ended))
+    database.write(lambda conn: breakpoints.show_on_stack(conn, graph.stack.id, graph.traversal))
+    assert stack_of(database, graph.stack.id).reason == "ended"
