@@ -16,7 +16,7 @@ from .goals import compile_for, compile_update, previous_goal, stored_goal
 from .parent_resource import child_snapshot_id
 from .planning.requests import UpdateRequest
 from .restore import Restoring
-from .stack_state import check_cancellable, current_goal
+from .stack_state import check_cancellable, check_updatable, current_goal
 from .tree_budget import TreeBudget
 
 TRIES = 20
@@ -34,11 +34,17 @@ def update_stack(
     :raises Changing: other requests have changed the stack each time that the goal was compiled.
     :raises DelegationRefused, KeystoneUnavailable: the stack needs a new credential and cannot get one.
     """
+    renewed = False
 
     def make(current: Stack) -> Change:
+        nonlocal renewed
+        check_updatable(current)
         change = _change(context, current, request, review)
-        # Only now: a goal that is wrong, or that the review refuses, gives the stack no new credential.
-        context.delegations.renew(stack.root_id, request.trustor)
+        if not renewed:
+            # Only now: a goal that is wrong, or that the review refuses, gives the stack no new credential.
+            # Only once: while Keystone answers, others may change the stack.
+            context.delegations.renew(stack.root_id, request.trustor)
+            renewed = True
         return change
 
     _retry(context, stack, make)

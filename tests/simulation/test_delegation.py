@@ -14,9 +14,11 @@ from stoker.db import credentials, stacks
 from stoker.db.errors import NameTaken, Unavailable
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
+from stoker.db.states import Status, TaskKind
 from stoker.engine.context import Compiled
+from stoker.engine.errors import NotUpdatable
 from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
-from stoker.engine.stacks import create_stack, delete_stack
+from stoker.engine.stacks import act_on_stack, create_stack, delete_stack
 from stoker.engine.updates import update_stack
 from stoker.keystone.delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer
 from stoker.keystone.delegations import LATER, LOST_AFTER
@@ -277,6 +279,27 @@ def test_an_update_that_is_not_begun_asks_keystone_nothing(
         update_stack(scene.context, scene.world.stack(stack.id), request, refuse)
     assert scene.keystone.tried == []
     assert scene.settled() == {1}
+
+
+def test_an_update_of_a_suspended_stack_asks_keystone_nothing(scene: Scene) -> None:
+    stack = scene.create()
+    world = scene.world
+    assert world.settle(lambda: world.stack(stack.id).status == Status.COMPLETE, within=60)
+    act_on_stack(scene.context, world.stack(stack.id), TaskKind.SUSPEND)
+    scene.keystone.bad = {1}
+    with pytest.raises(NotUpdatable):
+        scene.update(stack)
+    assert scene.keystone.tried == []
+
+
+def test_an_update_that_others_overtake_asks_keystone_once(scene: Scene) -> None:
+    stack = scene.create()
+    scene.keystone.bad = {1}
+    scene.keystone.before_answer = lambda: update_stack(
+        scene.context, scene.world.stack(stack.id), UpdateRequest(Goal(TEMPLATE))
+    )
+    scene.update(stack)
+    assert scene.keystone.tried == [1]
 
 
 def test_an_update_of_a_stack_that_is_deleted_meanwhile_leaves_no_credential(scene: Scene) -> None:
