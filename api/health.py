@@ -78,7 +78,13 @@ class _BackgroundCheck:
                 return
             self._asked_at = now
             self._answered.clear()
-        threading.Thread(target=self._run, name=self._name, daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name=self._name, daemon=True).start()
+        except RuntimeError:  # The next question tries again.
+            with self._lock:
+                self._problem = f"{self._name}: no thread can be started"
+                self._asked_at = None
+            self._answered.set()
 
     def _run(self) -> None:
         problem: str | None = f"{self._name}: the check failed, see the log"

@@ -78,3 +78,15 @@ def test_one_that_has_never_answered_is_away(monkeypatch: pytest.MonkeyPatch) ->
     assert server.health.problem() == f"{UNAVAILABLE}: the database has not answered for 0.0 s"
     server.free.set()
     wait_for(lambda: server.health.problem() is None)
+
+
+def test_a_process_without_a_thread_to_spare_says_so_and_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server()
+
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as short:
+        short.setattr(threading.Thread, "start", start)
+        assert server.health.problem() == f"{UNAVAILABLE}: database-health: no thread can be started"
+    assert server.health.problem() is None
