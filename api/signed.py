@@ -188,14 +188,14 @@ def parameters(signed: SignedRequest | None) -> Mapping[str, str]:
     return dict((*signed.query, *signed.form))
 
 
-def check_named(server: GuestServer, exits: str, resource: str) -> None:
+def check_named(server: GuestServer, stack: str, resource: str) -> None:
     """Check that a guest asks for its own server.
 
-    :param exits: the name, id or ARN of the resource's stack.
+    :param stack: the name, id or ARN of the resource's stack.
     :raises Fault: 403, also where the other one exists.
     """
     names = (server.stack_name, server.stack_id, f"{server.stack_name}/{server.stack_id}", stack_arn(server))
-    if exits not in names or resource != server.name:
+    if stack not in names or resource != server.name:
         raise Fault(403, "AccessDenied", "User is not authorized to perform action")
 
 

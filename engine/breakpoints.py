@@ -113,9 +113,9 @@ def _chosen(
         return fits
     for name in names:
         if not any(_matches(item, name) for item in fits):
-            held_tasks = ", ".join(sorted({item.path for item in fits}))
+            paths = ", ".join(sorted({item.path for item in fits}))
             raise InvalidHook(
-                f'No resource "{name}" of stack {stack.name} is held at {at}; held are: {held_tasks}'
+                f'No resource "{name}" of stack {stack.name} is held at {at}; held are: {paths}'
             )
     return [item for item in fits if any(_matches(item, name) for name in names)]
 
