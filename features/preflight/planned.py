@@ -1,7 +1,8 @@
 """Plans of what an action makes and deletes, stack by stack of a tree; pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...db.rows import Resource
 from ...engine.planning.requests import NestedChild
@@ -26,6 +27,8 @@ class PlannedPart:
     :ivar stored: the stored data of the resources that the action changes in place, by name.
     :ivar own: physical ids of all things of the stack.
     :ivar open: names of nested stacks of which nothing is known before the action.
+    :ivar changing: types of the resources that the action makes or changes.
+    :ivar unsure: types of the resources that are not certain to be there.
     :ivar copies: number of equal stacks that it stands for.
     """
 
@@ -37,6 +40,8 @@ class PlannedPart:
     stored: Mapping[str, JsonMap] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     open: Sequence[str] = ()
+    changing: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
     copies: int = 1
 
     @property
@@ -46,38 +51,70 @@ class PlannedPart:
 
 
 def parts_of_creation(
-    plan: CompiledTemplate,
-    children: Mapping[str, NestedChild],
-    registry: ResourceRegistry,
-    path: Path = (),
-    copies: int = 1,
+    plan: CompiledTemplate, children: Mapping[str, NestedChild], registry: ResourceRegistry
 ) -> Iterator[PlannedPart]:
     """Yield the stacks of a tree that is to be created, the root first.
 
     :param children: the nested stacks by the names of their resources, with their compiled templates.
     """
-    definitions = [item for name, item in plan.resources.items() if name not in plan.uncertain]
-    created = [item for item in definitions if item.external_id is None]
-    types: dict[str, ResourceType] = {item.type: registry.get(item.type) for item in created}
-    stack = KnownStack({item.name: _known(item, types[item.type]) for item in created}, is_new=True)
-    unknown = [item.name for item in created if registry.is_nested(item.type) and item.name not in children]
-    planned = PlannedStack(stack, frozenset(stack.resources))
-    yield PlannedPart(path, planned, types, open=unknown, copies=copies)
-    for name, child in children.items():
-        if child.stack.plan is not None:
-            below = (*path, "resources", name)
-            yield from parts_of_creation(
-                child.stack.plan, child.stack.children, registry, below, copies * child.copies
-            )
+    return _together(list(_created(plan, children, registry, (), 1)))
 
 
-def parts_of_update(
-    changes: Sequence[ResourceChange], registry: ResourceRegistry, path: Path = ()
-) -> Iterator[PlannedPart]:
+def parts_of_update(changes: Sequence[ResourceChange], registry: ResourceRegistry) -> Iterator[PlannedPart]:
     """Yield the stacks of a tree that an update changes, the root first.
 
     :param changes: the changes of one stack, with those inside of its nested stacks.
     """
+    return _together(list(_updated(changes, registry, ())))
+
+
+def _together(parts: Sequence[PlannedPart]) -> Iterator[PlannedPart]:
+    """Yield the stacks of a tree, each with what its rules have to know of the others."""
+    own = frozenset[str]().union(*(planned.own for planned in parts))
+    changing = Counter(name for planned in parts for name in planned.changing | planned.unsure)
+    is_open = any(planned.open for planned in parts)
+    for planned in parts:
+        # One of several equal stacks has the others beside it.
+        mine = planned.changing if planned.copies == 1 else frozenset()
+        others = planned.unsure.union(name for name, count in changing.items() if count > (name in mine))
+        stack = replace(planned.stack, own=own, elsewhere=None if is_open else others)
+        yield replace(planned, stack=stack)
+
+
+def _created(
+    plan: CompiledTemplate,
+    children: Mapping[str, NestedChild],
+    registry: ResourceRegistry,
+    path: Path,
+    copies: int,
+) -> Iterator[PlannedPart]:
+    definitions = [item for name, item in plan.resources.items() if name not in plan.uncertain]
+    created = [item for item in definitions if item.external_id is None]
+    types: dict[str, ResourceType] = {item.type: registry.get(item.type) for item in created}
+    # Others may add to what a nested stack makes: the stack around it, for one.
+    is_new = not path and len(created) == len(plan.resources)
+    stack = KnownStack({item.name: _known(item, types[item.type]) for item in created}, is_new=is_new)
+    unknown = [item.name for item in created if registry.is_nested(item.type) and item.name not in children]
+    planned = PlannedStack(stack, frozenset(stack.resources), present=_external_ids(definitions))
+    changing = frozenset(item.type for item in created)
+    unsure = frozenset(plan.resources[name].type for name in plan.uncertain if name in plan.resources)
+    yield PlannedPart(path, planned, types, open=unknown, changing=changing, unsure=unsure, copies=copies)
+    for name, child in children.items():
+        if child.stack.plan is not None:
+            below = (*path, "resources", name)
+            yield from _created(
+                child.stack.plan, child.stack.children, registry, below, copies * child.copies
+            )
+
+
+def _external_ids(definitions: Iterable[ResourceDefinition]) -> dict[str, str]:
+    """Return the ids of existing things that a template names, as far as they are known."""
+    return {item.name: item.external_id for item in definitions if isinstance(item.external_id, str)}
+
+
+def _updated(
+    changes: Sequence[ResourceChange], registry: ResourceRegistry, path: Path
+) -> Iterator[PlannedPart]:
     kinds = {item.name: item.effect for item in changes}
     types: dict[str, ResourceType] = {}
     after: dict[str, KnownResource] = {}
@@ -92,19 +129,26 @@ def parts_of_update(
             _add_present(item.row, registry, before, types)
             if item.name in before and item.effect is not ChangeKind.UPDATED and _is_deleted(item.row):
                 gone[item.name] = (types[item.row.plugin], str(item.row.physical_id))
-    own = frozenset(str(item.row.physical_id) for item in changes if item.row is not None)
+    rows = [item.row for item in changes if item.row is not None]
+    ids = {row.name: row.physical_id for row in rows if row.physical_id is not None}
+    staying = (ChangeKind.UNCHANGED, ChangeKind.UPDATED)
     planned = PlannedStack(
         KnownStack(after),
         created=frozenset(name for name in after if kinds[name] is ChangeKind.ADDED),
         replaced=frozenset(name for name in after if kinds[name] is ChangeKind.REPLACED),
+        present={
+            **{name: ids[name] for name in after if kinds[name] in staying and name in ids},
+            **_external_ids(item.definition for item in changes if item.definition is not None),
+        },
     )
+    changing = frozenset(after[name].type for name in after if kinds[name] is not ChangeKind.UNCHANGED)
     unknown = [item.name for item in changes if any(child.items is None for child in item.inside)]
     stored = {
         item.name: item.row.data
         for item in changes
         if item.effect is ChangeKind.UPDATED and item.row is not None and item.row.data is not None
     }
-    yield PlannedPart(path, planned, types, before, gone, stored, own, open=unknown)
+    yield PlannedPart(path, planned, types, before, gone, stored, frozenset(ids.values()), unknown, changing)
     for item in changes:
         for child in item.inside:
             yield from _inside(child, registry, (*path, "resources", item.name))
@@ -112,7 +156,7 @@ def parts_of_update(
 
 def _inside(child: NestedChanges, registry: ResourceRegistry, path: Path) -> Iterator[PlannedPart]:
     if child.items is not None:
-        yield from parts_of_update(child.items, registry, path)
+        yield from _updated(child.items, registry, path)
 
 
 def _known(definition: ResourceDefinition, plugin: ResourceType) -> KnownResource:

@@ -9,10 +9,10 @@ import enum
 import functools
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...shapes import JsonMap
-from .known_stack import KnownResource, KnownStack, PropertyPath, Thing
+from .known_stack import KnownResource, KnownStack, Made, PropertyPath, Thing
 
 QuotaAmount = int | str
 """An amount of a quota; a text: the name of the property whose value is the amount."""
@@ -126,11 +126,18 @@ class PlannedStack:
 
     :ivar created: names of the resources that did not exist.
     :ivar replaced: names of those that get a new thing; the old one exists until that is made.
+    :ivar present: ids of the things that stay, and of those with an ``external_id``, by name of the resource.
+    :ivar own: ids of all things that the tree of stacks has, which the action may change or delete.
+    :ivar elsewhere: types that the action makes or changes in other templates of the tree, and those of
+        resources that are not certain to be there; None: not all are known.
     """
 
     known: KnownStack
     created: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
+    present: Mapping[str, str] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] | None = frozenset()
 
     @functools.cached_property
     def new(self) -> frozenset[str]:
@@ -144,6 +151,33 @@ class PlannedStack:
     def made(self, thing: Thing | None) -> KnownResource | None:
         """Return the resource that makes a thing; None: none does, or it is not known."""
         return self.known.made(thing)
+
+    def existing(self, thing: Thing | None) -> Thing | None:
+        """Return a thing by its id if it exists before the action, and stays; None: that is not known.
+
+        What the action makes stays Made, so nothing of the cloud can have to do with it.
+        """
+        if not isinstance(thing, Made) or thing.resource in self.new:
+            return thing
+        return self.present.get(thing.resource)
+
+    def makes(self, thing: Thing | None) -> bool:
+        """Return whether the action makes a thing."""
+        return isinstance(thing, Made) and thing.resource in self.new
+
+    def may_change_elsewhere(self, *types: str) -> bool:
+        """Return whether other templates of the tree may make or change things of some types.
+
+        A rule that finds nothing of them here knows nothing then.
+        """
+        return self.elsewhere is None or not self.elsewhere.isdisjoint(types)
+
+    def of_taken(self, *holders: str) -> Certainty:
+        """Return the certainty with which a thing is not free that some others hold, named by their ids.
+
+        The action may free what the stacks hold themselves.
+        """
+        return Certainty.CERTAIN if self.own.isdisjoint(holders) else Certainty.LIKELY
 
 
 CloudRule = Callable[[PlannedStack, CloudFacts], Iterable[Misfit]]

@@ -15,6 +15,7 @@ from .network_rules import FLOATING_IP, PORT, ROUTER, SUBNET
 from .schema import is_overridden
 
 INTERFACE = "OS::Neutron::RouterInterface"
+VPC_INTERFACE = "AWS::EC2::SubnetRouteTableAssociation"
 ASSOCIATION = "OS::Neutron::FloatingIPAssociation"
 _OF_ROUTER = (
     "network:router_interface",
@@ -38,14 +39,14 @@ class _Routes:
         """Return the network of a port."""
         made = self.stack.made(port)
         if made is None:
-            return _id(self._named("/ports", "ports", port), "network_id")
+            return _id(self._named("/ports", "ports", self.stack.existing(port)), "network_id")
         if made.type != PORT or is_overridden(made.values, "network_id"):
             raise _NotKnown
         return self.network(made.thing("network"))
 
     def network(self, thing: Thing | None) -> Thing:
-        """Return a network that a property names."""
-        return thing if isinstance(thing, Made) else _id(self._named("/networks", "networks", thing))
+        """Return a network that a property names; Made only if the action makes it."""
+        return self._identified("/networks", "networks", thing)
 
     def is_own(self, network: Thing) -> bool:
         """Return whether the caller sees all ports of a network: it is the project's."""
@@ -56,22 +57,26 @@ class _Routes:
 
     def gateways(self, network: Thing) -> set[Thing | None]:
         """Return the external networks of the routers of a network; None: one has none."""
-        if self._of_template is None or (isinstance(network, Made) and not self.stack.known.is_new):
-            raise _NotKnown  # Anybody may have given an older network of the stack another router.
+        if self._of_template is None:
+            raise _NotKnown
         routers = {*self._of_template.get(network, ())}
         for port in self._members("/ports", "ports").where("network_id", str(network)):
             if str(port.get("device_owner") or "").startswith(_OF_ROUTER):
                 routers.add(_id(port, "device_id"))
-        return {self._gateway(router) for router in routers}
+        return {gateway for router in routers for gateway in self._gateways_of(router)}
 
     @functools.cached_property
     def _of_template(self) -> dict[Thing, set[Thing]] | None:
         """Return the routers that the template gives networks; None: some are not known."""
         routers: dict[Thing, set[Thing]] = {}
+        has_other = any(self.stack.known.of_type(VPC_INTERFACE))
+        if has_other or self.stack.may_change_elsewhere(ROUTER, INTERFACE, VPC_INTERFACE):
+            return None  # Also a stack around this one, or in it, may give the network a router.
         try:
             for interface in self.stack.known.of_type(INTERFACE):
                 network = self._network_of_interface(interface)
-                routers.setdefault(network, set()).add(self._router(interface.thing("router")))
+                router = self._identified("/routers", "routers", interface.thing("router"))
+                routers.setdefault(network, set()).add(router)
         except _NotKnown:
             return None
         return routers
@@ -82,25 +87,32 @@ class _Routes:
             return self.network_of_port(interface.thing("port"))
         made = self.stack.made(subnet)
         if made is None:
-            return _id(self._named("/subnets", "subnets", subnet), "network_id")
+            return _id(self._named("/subnets", "subnets", self.stack.existing(subnet)), "network_id")
         if made.type != SUBNET or is_overridden(made.values, "network_id"):
             raise _NotKnown
         return self.network(made.thing("network"))
 
-    def _router(self, thing: Thing | None) -> Thing:
-        return thing if isinstance(thing, Made) else _id(self._named("/routers", "routers", thing))
+    def _identified(self, path: str, items: str, thing: Thing | None) -> Thing:
+        existing = self.stack.existing(thing)
+        return existing if isinstance(existing, Made) else _id(self._named(path, items, existing))
 
-    def _gateway(self, router: Thing) -> Thing | None:
-        made = self.stack.made(router)
+    def _gateways_of(self, router: Thing) -> set[Thing | None]:
+        made = self._planned_routers.get(router)
         if made is None:
-            entry = self._named("/routers", "routers", router)
-            gateway = entry.get("external_gateway_info")
-            return _id(gateway, "network_id") if gateway else None
-        if made.type != ROUTER or is_overridden(made.values, "external_gateway_info"):
+            if isinstance(router, Made):
+                raise _NotKnown  # Made by a type that is no router.
+            return _gateways_now(self._named("/routers", "routers", router))
+        if is_overridden(made.values, "external_gateway_info", "external_gateways"):
             raise _NotKnown
         if made.values.get("external_gateway_info", "unknown") is None:
-            return None
-        return self.network(made.thing("external_gateway_info", "network"))
+            return {None}
+        return {self.network(made.thing("external_gateway_info", "network"))}
+
+    @functools.cached_property
+    def _planned_routers(self) -> dict[Thing | None, KnownResource]:
+        """Return the routers of the template: an update may give an older one another gateway."""
+        routers = self.stack.known.of_type(ROUTER)
+        return {self.stack.existing(Made(router.name)): router for router in routers}
 
     def _named(self, path: str, items: str, thing: Thing | None) -> JsonMap:
         entry = named(self._members(path, items), thing)
@@ -122,6 +134,13 @@ def _id(entry: JsonMap, field: str = "id") -> str:
     return value
 
 
+def _gateways_now(router: JsonMap) -> set[Thing | None]:
+    """Return the external networks of a router of the cloud, which may have several; None: it has none."""
+    entries = [router.get("external_gateway_info"), *(router.get("external_gateways") or ())]
+    gateways: set[Thing | None] = {_id(entry, "network_id") for entry in entries if entry}
+    return gateways or {None}
+
+
 def floating_ips_out_of_reach(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the floating IPs that no router connects with their port."""
     routes = _Routes(stack, cloud)
@@ -132,17 +151,19 @@ def floating_ips_out_of_reach(stack: PlannedStack, cloud: CloudFacts) -> Iterato
             is_own = routes.is_own(network)
         except _NotKnown:
             continue
-        # Without any router the template may get one from the stack around it.
+        # Without any router another stack may give it one.
         if not gateways or external in gateways:
             continue
+        # The owner of the network, and others, may have routers in it that the caller does not see.
+        seen = "" if is_own else " that you see"
         yield Misfit(
             resource.name,
-            "the external network is not reachable from the port: no router of it has a gateway there",
+            f"the external network is not reachable from the port: no router of it{seen} has a gateway there",
             ("port_id",),
             _name(external),
             ", ".join(sorted(_name(gateway) for gateway in gateways if gateway)) or "no gateway",
             "Use a floating IP of the router's external network, or another gateway of the router.",
-            Certainty.CERTAIN if is_own else Certainty.LIKELY,
+            Certainty.CERTAIN if is_own else Certainty.NOT_KNOWN,
         )
 
 
@@ -158,7 +179,7 @@ def _floating(
         thing = association.thing("floatingip_id")
         made = stack.made(thing)
         if made is None:
-            entry = named(cloud.members("network", "/floatingips", "floatingips"), thing)
+            entry = named(cloud.members("network", "/floatingips", "floatingips"), stack.existing(thing))
             network = (entry or {}).get("floating_network_id")
         elif made.type == FLOATING_IP and not is_overridden(made.values, "floating_network_id"):
             network = made.thing("floating_network")

@@ -1,15 +1,19 @@
 """Values that the cloud would refuse as it is now are found; those that it would take are not."""
 
+import textwrap
 import typing
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from harness.known_cloud import PROJECT, KnownCloud
+from stoker.db.ids import ResourceId, StackId
+from stoker.db.rows import Resource
 from stoker.features.preflight.check import misfits_of
 from stoker.features.preflight.findings import CloudFinding
-from stoker.features.preflight.planned import parts_of_creation
+from stoker.features.preflight.planned import parts_of_creation, parts_of_update
+from stoker.features.preview.plan import ChangeKind, ResourceChange
 from stoker.resources.contract import Members
+from stoker.shapes import TypeIdentity
 from unit.features.preflight.test_quota import FLAVORS, PORTLESS, REGISTRY, compiled, resource, volume
 
 Json = typing.Any
@@ -100,9 +104,11 @@ def association(port: str, network: str = "far") -> str:
 
 
 def routed(
-    gateway: str, interface: str = "router: {get_resource: way}, subnet: {get_resource: subnet}"
+    gateway: str,
+    interface: str = "router: {get_resource: way}, subnet: {get_resource: subnet}",
+    network: str = "far",
 ) -> str:
-    """A floating IP of the network far for a new port behind a new router."""
+    """A floating IP of a network for a new port behind a new router."""
     resources: Json = {
         "net": ("OS::Neutron::Net", "name: new"),
         "subnet": ("OS::Neutron::Subnet", "network: {get_resource: net}, cidr: 10.9.0.0/24"),
@@ -113,7 +119,7 @@ def routed(
     texts = (
         f"{name}: {{type: {kind}, properties: {{{text}}}}}\n" for name, (kind, text) in resources.items()
     )
-    return "".join(texts) + association("{get_resource: port}")
+    return "".join(texts) + association("{get_resource: port}", network)
 
 
 def servers_of_group(group: str, count: int) -> str:
@@ -130,10 +136,57 @@ def disk(properties: str) -> str:
     return server(f"image: i, block_device_mapping_v2: [{{{properties}, boot_index: -1}}]", "extra")
 
 
-def found(resources: str, answers: Mapping[str, Json]) -> list[CloudFinding]:
-    stack = compiled(resources)
+def nested(resources: str) -> Mapping[str, str]:
+    """The files of a goal whose template inner.yaml has these resources."""
+    return {
+        "inner.yaml": f"heat_template_version: 2018-08-31\nresources:\n{textwrap.indent(resources, '  ')}"
+    }
+
+
+def found(resources: str, answers: Mapping[str, Json], **goal: Json) -> list[CloudFinding]:
+    stack = compiled(resources, **goal)
     parts = list(parts_of_creation(stack.plan, stack.nested, REGISTRY))
     return list(misfits_of(parts, KnownCloud({**CLOUD, **answers})))
+
+
+def found_by_update(
+    resources: str, stored: Mapping[str, str], answers: Mapping[str, Json]
+) -> list[CloudFinding]:
+    """The findings for an update that adds all but some resources, which have things of these ids."""
+    plan = compiled(resources).plan
+    changes = [
+        ResourceChange(
+            name,
+            ChangeKind.UPDATED if name in stored else ChangeKind.ADDED,
+            row=a_row(name, item.type, stored[name]) if name in stored else None,
+            definition=item,
+        )
+        for name, item in plan.resources.items()
+    ]
+    deleted = [
+        ResourceChange(name, ChangeKind.DELETED, row=a_row(name, FLOATING, physical_id))
+        for name, physical_id in stored.items()
+        if name not in plan.resources
+    ]
+    parts = list(parts_of_update([*changes, *deleted], REGISTRY))
+    return list(misfits_of(parts, KnownCloud({**CLOUD, **answers})))
+
+
+def a_row(name: str, type_name: str, physical_id: str) -> Resource:
+    plugin = TypeIdentity(type_name)
+    return Resource(
+        ResourceId(name),
+        StackId("s"),
+        name,
+        type_name,
+        plugin,
+        "CREATE",
+        "COMPLETE",
+        "",
+        0.0,
+        0.0,
+        physical_id,
+    )
 
 
 PORT = "OS::Neutron::Port"
@@ -407,7 +460,7 @@ def test_without_a_volume_service_no_volume_is_likely_to_be_made() -> None:
             "not known",
         ),
         # Another project's router in a network of that one.
-        (association("p1"), "port_id", "not reachable", "likely"),
+        (association("p1"), "port_id", "no router of it that you see", "not known"),
         (
             resource("OS::Nova::Server", "flavor: small, image: i, networks: [{network: empty}]"),
             "networks.0.network",
@@ -447,11 +500,101 @@ def test_what_may_be_refused_is_said_with_its_certainty(
     assert (finding.certainty.value, bool(finding.advice)) == (certainty, True)
 
 
-def test_a_network_that_a_stack_has_already_may_have_routers_of_others() -> None:
-    stack = compiled(routed("external_gateway_info: {network: outer}"))
-    [part] = parts_of_creation(stack.plan, stack.nested, REGISTRY)
-    older = replace(part.stack, known=replace(part.stack.known, is_new=False))
-    assert list(misfits_of([replace(part, stack=older)], KnownCloud(CLOUD))) == []
+EXTERNAL = "ext: {type: OS::Neutron::Net, external_id: ID}\n"
+INTERFACE = "i: {type: OS::Neutron::RouterInterface, properties: {router: way, subnet: u7}}\n"
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        EXTERNAL + association("p2", "{get_resource: ext}"),
+        EXTERNAL + routed("external_gateway_info: {network: {get_resource: ext}}", network="outer"),
+        EXTERNAL + routed("external_gateway_info: {network: outer}", network="{get_resource: ext}"),
+        "port: {type: OS::Neutron::Port, external_id: p2}\n" + association("{get_resource: port}", "NAME"),
+        "r: {type: OS::Neutron::Router, external_id: r1}\n"
+        + INTERFACE.replace("way", "{get_resource: r}")
+        + association("p3", "NAME"),
+        "sub: {type: OS::Neutron::Subnet, external_id: u7}\n"
+        + INTERFACE.replace("u7", "{get_resource: sub}")
+        + association("p3", "NAME"),
+        "made: {type: OS::Neutron::FloatingIP, external_id: FIP}\n"
+        + resource("OS::Neutron::FloatingIPAssociation", "floatingip_id: {get_resource: made}, port_id: p2"),
+    ],
+)
+def test_what_a_template_names_by_an_external_id_is_compared_as_the_thing_that_exists(resources: str) -> None:
+    addresses = {"network /floatingips": [{"id": f"f{n}", "floating_network_id": f"n{n}"} for n in (2, 4)]}
+    for network, name, count in (("2", "outer", 0), ("4", "far", 1)):
+        text = resources.replace("id: ID", f"id: n{network}").replace("id: FIP", f"id: f{network}")
+        assert len(found(text.replace("NAME", name), addresses)) == count
+
+
+@pytest.mark.parametrize(
+    ("stored", "count"),
+    [
+        ({}, 1),
+        ({"net": "n6"}, 1),
+        ({"net": "n7", "way": "r1"}, 1),
+        # The caller does not see that network.
+        ({"net": "n9"}, 0),
+    ],
+)
+def test_a_network_that_a_stack_has_already_has_also_the_routers_that_others_gave_it(
+    stored: Mapping[str, str], count: int
+) -> None:
+    template = routed("external_gateway_info: {network: outer}")
+    assert len(found_by_update(template, stored, {})) == count
+    ports = [
+        {"id": f"o{net}", "network_id": net, "device_id": "r4", "device_owner": "network:router_interface"}
+        for net in ("n6", "n7")
+    ]
+    routers = [*CLOUD["network /routers"], {"id": "r4", "external_gateway_info": {"network_id": "n4"}}]
+    others = {"network /ports": [*CLOUD["network /ports"], *ports], "network /routers": routers}
+    assert len(found_by_update(template, stored, others)) == (0 if "net" in stored else 1)
+
+
+def test_an_update_gives_a_router_the_gateway_that_its_template_says() -> None:
+    template = "way: {type: OS::Neutron::Router, properties: {external_gateway_info: {network: far}}}\n"
+    assert found_by_update(template + association("p2"), {"way": "r1"}, {}) == []
+    assert len(found_by_update(template + association("p2", "outer"), {"way": "r1"}, {})) == 1
+
+
+def test_an_external_network_of_the_stack_may_have_routers_of_others() -> None:
+    template = (
+        "ext: {type: OS::Neutron::ProviderNet, properties: {network_type: flat, router_external: true}}\n"
+    )
+    template += (
+        "sub: {type: OS::Neutron::Subnet, properties: {network: {get_resource: ext}, cidr: 10.1.0.0/24}}\n"
+    )
+    template += association("p2", "{get_resource: ext}")
+    assert found_by_update(template, {"ext": "n2"}, {}) == []
+    assert len(found_by_update(template, {"ext": "n4"}, {})) == 1
+
+
+@pytest.mark.parametrize("gateways", [["n2", "n4"], ["n4"], ["n4", "n2"]])
+def test_a_router_may_have_several_gateways(gateways: list[str]) -> None:
+    entries = [{"network_id": network} for network in gateways]
+    way = {"id": "r1", "name": "way", "external_gateway_info": {"network_id": "n2"}}
+    assert found(association("p2"), {"network /routers": [{**way, "external_gateways": entries}]}) == []
+    specs = "external_gateway_info: {network: outer}, value_specs: {external_gateways: []}"
+    assert found(routed(specs), {}) == []
+
+
+WAY = "way: {type: OS::Neutron::Router, properties: {external_gateway_info: {network: far}}}\n"
+JOINED = WAY + INTERFACE.replace("way", "{get_resource: way}").replace("u7", "u6")
+U6 = {
+    "network /subnets": [*CLOUD["network /subnets"], {"id": "u6", "network_id": "n6", "cidr": "10.6.0.0/24"}]
+}
+
+
+def test_a_router_of_another_template_of_the_tree_may_lead_there() -> None:
+    assert found(JOINED + "in: {type: inner.yaml}", U6, files=nested(association("p2"))) == []
+    assert found("in: {type: inner.yaml}\n" + association("p2"), U6, files=nested(JOINED)) == []
+    assert len(found("in: {type: inner.yaml}", U6, files=nested(association("p2")))) == 1
+    hidden = "in: {type: inner.yaml, properties: {x: {get_attr: [w, value]}}}\n" + association("p2")
+    assert len(found(hidden + "w: {type: OS::Heat::Value, properties: {value: 1}}", U6, files=VALUE)) == 1
+
+
+VALUE = {"inner.yaml": "heat_template_version: 2018-08-31\nparameters: {x: {type: string}}\nresources: {}\n"}
 
 
 def test_groups_of_other_projects_which_an_admin_sees_are_none_for_the_compute_service() -> None:
