@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ....shapes import JsonMap
 from ...contract import Certainty, CloudFacts, KnownResource, Misfit, PlannedStack, Thing
 from ..images import image_misfits, image_of
 from ..lists import named
@@ -28,7 +29,8 @@ def volumes_without_a_zone(stack: PlannedStack, cloud: CloudFacts) -> Iterator[M
                 volume.name,
                 "no availability zone has a volume service that is enabled",
                 advice="Ask the operator: there is no host for any volume.",
-                certainty=Certainty.LIKELY,
+                # The operator may have named another default zone, or enable a service meanwhile.
+                certainty=Certainty.NOT_KNOWN,
             )
         elif isinstance(zone, str) and zones is not None and zone not in names:
             yield Misfit(
@@ -38,8 +40,8 @@ def volumes_without_a_zone(stack: PlannedStack, cloud: CloudFacts) -> Iterator[M
                 zone,
                 ", ".join(names),
                 "Use one that there is, or none.",
-                # The service may take its default zone instead.
-                Certainty.LIKELY,
+                # Whether the service takes its default zone instead is the operator's decision.
+                Certainty.NOT_KNOWN,
             )
 
 
@@ -86,7 +88,15 @@ def volumes_in_use(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
                 "available",
                 status,
                 "Detach it, or use another volume.",
+                stack.of_taken(*_holders(volume or {})) if is_taken else Certainty.CERTAIN,
             )
+
+
+def _holders(volume: JsonMap) -> Iterator[str]:
+    """Yield the ids of what has a volume: its attachments, and their servers."""
+    yield str(volume.get("id"))  # That of an attachment at the compute service, too.
+    for attachment in volume.get("attachments") or ():
+        yield from (str(attachment.get(name)) for name in ("id", "attachment_id", "server_id"))
 
 
 def volumes_in_another_zone(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:

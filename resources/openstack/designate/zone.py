@@ -44,8 +44,14 @@ def zones_that_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]
         if zone.name not in stack.created or not isinstance(name, str):
             continue
         zones = cloud.members("dns", "/zones", "zones")
-        if zones is not None and zones.where("name", name):
-            yield Misfit(zone.name, f"there is a zone {name} already", ("name",), advice="Use another name.")
+        if zones is not None and (same := zones.where("name", name)):
+            yield Misfit(
+                zone.name,
+                f"there is a zone {name} already",
+                ("name",),
+                advice="Use another name.",
+                certainty=stack.of_taken(*(str(entry.get("id")) for entry in same)),
+            )
 
 
 class NameType(DeclaredType):

@@ -1,6 +1,7 @@
 """Rules for addresses and networks that the cloud would refuse as it is now; pure."""
 
 from collections.abc import Iterator, Set
+from dataclasses import dataclass
 
 from ....shapes import Json, JsonMap
 from ...contract import Certainty, CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack, Thing
@@ -10,22 +11,25 @@ from .lacking_rules import NET
 from .network_rules import FLOATING_IP, PORT, ROUTER, SERVER, SUBNET, AddressClaim, address_claims
 from .schema import is_overridden
 
+POLICY = "OS::Neutron::RBACPolicy"
+VPC_SUBNET = "AWS::EC2::Subnet"
 NEW_NETWORK = "Use an external network: `openstack network list --external` shows them."
 
 
 def addresses_outside(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the addresses that no subnet of their network has; the network exists."""
-    if any(not isinstance(subnet.thing("network"), Made) for subnet in stack.known.of_type(SUBNET)):
-        return  # The template may add the subnet to the network.
+    if _may_add_subnets(stack):
+        return
     for claim, network in _claims_in_networks(stack, cloud):
         if not _is_subnet_known(claim):
-            continue  # So may the stack around it.
+            continue  # Another resource, or the stack around this one, names it.
         subnets = cloud.members("network", "/subnets", "subnets") or Members()
-        ranges = [
-            network_of(subnet.get("cidr")) for subnet in subnets.where("network_id", str(network["id"]))
-        ]
+        seen = subnets.where("network_id", str(network["id"]))
+        if not {subnet.get("id") for subnet in seen}.issuperset(network.get("subnets") or ()):
+            continue  # Others' subnets of an external network, for one.
+        ranges = [network_of(subnet.get("cidr")) for subnet in seen]
         known = [cidr for cidr in ranges if cidr is not None]
-        # A network without a subnet may get one; and the user may not see all of them.
+        # A network without a subnet may get one.
         same = [cidr for cidr in known if cidr.version == claim.address.version]
         if same and not any(is_host(claim.address, cidr) for cidr in same):
             texts = ", ".join(map(str, same))
@@ -41,7 +45,7 @@ def addresses_outside(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit
 
 def addresses_in_use(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the addresses that a port, or a floating IP, has already."""
-    owners: dict[tuple[str, Address], str] | None = None
+    owners: dict[tuple[str, Address], _Owner] | None = None
     for claim, network in _claims_in_networks(stack, cloud):
         if claim.resource.name not in stack.created:
             continue  # The thing that it replaces may have it, and makes room.
@@ -54,18 +58,21 @@ def addresses_in_use(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]
                 f"{claim.address} is in use",
                 claim.path,
                 str(claim.address),
-                f"in use by {owner}",
-                advice="Use another address, or leave it out.",
+                f"in use by {owner.text}",
+                "Use another address, or leave it out.",
+                stack.of_taken(*owner.ids),
             )
 
 
 def networks_that_are_not_external(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the floating IPs and gateways in networks that exist and are not external."""
+    if stack.may_change_elsewhere(POLICY) or any(stack.known.of_type(POLICY)):
+        return  # It may make the network external.
     for resource, path, field in _external(stack):
         value = resource.thing(*path)
         if not isinstance(value, str) or is_overridden(resource.values, field):
             continue
-        network = named(_networks(cloud), value)
+        network = _of_others(value, stack, cloud)
         if network is not None and network.get("router:external") is False:
             yield Misfit(
                 resource.name,
@@ -94,8 +101,8 @@ def groups_without_port_security(stack: PlannedStack, cloud: CloudFacts) -> Iter
 
 def networks_that_have_no_subnet(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the networks of servers that exist and have no subnet to take an address from."""
-    if any(not isinstance(subnet.thing("network"), Made) for subnet in stack.known.of_type(SUBNET)):
-        return  # The template may add one.
+    if _may_add_subnets(stack):
+        return
     for server in stack.new_of_type(SERVER):
         for index, entry in enumerate(server.values.get("networks") or ()):
             value = server.thing("networks", index, "network")
@@ -110,9 +117,16 @@ def networks_that_have_no_subnet(stack: PlannedStack, cloud: CloudFacts) -> Iter
                     "a subnet",
                     "none",
                     f"Use another network, or add an {SUBNET}.",
-                    # So may the stack around it.
+                    # Others may add one until then.
                     Certainty.LIKELY,
                 )
+
+
+def _may_add_subnets(stack: PlannedStack) -> bool:
+    """Return whether the action may add subnets to networks that exist."""
+    return stack.may_change_elsewhere(SUBNET, VPC_SUBNET) or any(
+        not stack.makes(subnet.thing("network")) for subnet in stack.new_of_type(SUBNET)
+    )
 
 
 def _gets_plain_port(entry: JsonMap) -> bool:
@@ -143,7 +157,7 @@ def _is_insecure(network: Thing | None, stack: PlannedStack, cloud: CloudFacts) 
         values = {} if made is None or made.type != NET else made.values
         is_own = not is_overridden(values, "port_security_enabled")
         return is_own and values.get("port_security_enabled") is False
-    entry = named(_networks(cloud), network)
+    entry = _of_others(network, stack, cloud)
     return entry is not None and entry.get("port_security_enabled") is False
 
 
@@ -175,19 +189,37 @@ def _networks(cloud: CloudFacts) -> Members | None:
     return cloud.members("network", "/networks", "networks")
 
 
-def _owners(cloud: CloudFacts) -> dict[tuple[str, Address], str]:
+def _of_others(network: Thing | None, stack: PlannedStack, cloud: CloudFacts) -> JsonMap | None:
+    """Return a network that exists; None: it is not known, or the stack's own, which an update may change."""
+    entry = named(_networks(cloud), network)
+    return entry if entry is not None and str(entry.get("id")) not in stack.own else None
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """The user of an address.
+
+    :ivar ids: its id, and that of the server or router that has it.
+    """
+
+    text: str
+    ids: tuple[str, ...]
+
+
+def _owners(cloud: CloudFacts) -> dict[tuple[str, Address], _Owner]:
     """Return the users of addresses, by network and address, as far as the caller sees them."""
-    owners: dict[tuple[str, Address], str] = {}
+    owners: dict[tuple[str, Address], _Owner] = {}
     for port in cloud.members("network", "/ports", "ports") or ():
         for entry in port.get("fixed_ips") or ():
             address = address_of(entry.get("ip_address"))
             if address is not None:
-                owners[str(port.get("network_id")), address] = f"the port {port.get('id')}"
+                ids = (str(port.get("id")), str(port.get("device_id")))
+                owners[str(port.get("network_id")), address] = _Owner(f"the port {ids[0]}", ids)
     for floating in cloud.members("network", "/floatingips", "floatingips") or ():
         address = address_of(floating.get("floating_ip_address"))
         if address is not None:
             key = (str(floating.get("floating_network_id")), address)
-            owners[key] = f"the floating IP {floating.get('id')}"
+            owners[key] = _Owner(f"the floating IP {floating.get('id')}", (str(floating.get("id")),))
     return owners
 
 

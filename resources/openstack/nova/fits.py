@@ -12,6 +12,7 @@ from ..neutron.network_rules import SERVER
 from .body import WITH_FILES, encoded
 from .quota_needs import flavor_of
 
+AGGREGATE = "OS::Nova::HostAggregate"
 KEY_PAIR = "OS::Nova::KeyPair"
 
 
@@ -46,13 +47,14 @@ def _too_little_memory(server: KnownResource, image: JsonMap, flavor: JsonMap) -
 
 def zones_that_do_not_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the servers whose availability zone does not exist, or is down."""
+    makes_zones = any(stack.known.of_type(AGGREGATE)) or stack.may_change_elsewhere(AGGREGATE)
     for server in stack.new_of_type(SERVER):
         if server.values.get("availability_zone", "unknown") is None:
             yield from _without_a_zone(server, cloud)
             continue
         zone = server.thing("availability_zone")
-        if not isinstance(zone, str) or ":" in zone:
-            continue  # An administrator names a host, too.
+        if not isinstance(zone, str) or ":" in zone or makes_zones:
+            continue  # An administrator names a host, too, or makes the zone.
         zones = cloud.members("compute", "/os-availability-zone", "availabilityZoneInfo")
         if zones is not None and zone not in (names := open_zones(zones)):
             yield Misfit(
@@ -100,6 +102,7 @@ def key_pairs_that_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Mis
                 f"you have a key pair {name} already",
                 ("name",),
                 advice="Use another name, or the key pair that there is.",
+                certainty=stack.of_taken(name),
             )
 
 
@@ -112,13 +115,15 @@ def ambiguous_groups(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]
             if not isinstance(name, str):
                 continue
             groups = cloud.members("network", "/security-groups", "security_groups", **mine) or Members()
-            count = len(groups.where("name", name))
+            ids = [str(group.get("id")) for group in groups.where("name", name)]
+            count = len(ids)
             if count > 1 and not groups.where("id", name):
                 yield Misfit(
                     server.name,
                     f"{count} security groups have the name {name}",
                     ("security_groups", index),
                     advice="Use the id.",
+                    certainty=stack.of_taken(*ids),
                 )
 
 
@@ -216,7 +221,7 @@ def groups_that_are_full(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Mis
                 str(limit.limit),
                 "Use several groups, or ask the operator for a larger quota of server_group_members.",
                 # Only those of the user count, and the group does not say whose its members are.
-                Certainty.CERTAIN if len(servers) > limit.limit else Certainty.LIKELY,
+                Certainty.CERTAIN if len(servers) > limit.limit else Certainty.NOT_KNOWN,
             )
         elif policy == "anti-affinity" and total > 1:
             yield Misfit(

@@ -46,7 +46,7 @@ CLOUD: Mapping[str, Json] = {
     "block-storage /snapshots": [{"id": "s1", "name": "snap", "size": 7}],
     "block-storage /volumes/detail": [
         {"id": "v1", "name": "free", "status": "available", "size": 3},
-        {"id": "v2", "name": "busy", "status": "in-use", "multiattach": False, "size": 3},
+        {"id": "v2", "name": "busy", "status": "in-use", "attachments": [{"server_id": "s7"}], "size": 3},
         {"id": "v3", "name": "shared", "status": "in-use", "multiattach": True, "size": 3},
         {"id": "v4", "name": "broken", "status": "error", "size": 3},
         {"id": "v5", "name": "elsewhere", "status": "available", "availability_zone": "other"},
@@ -85,7 +85,7 @@ CLOUD: Mapping[str, Json] = {
         *({"id": f"g{number}", "name": "web"} for number in (1, 2)),
         {"id": "g3", "name": "db"},
     ],
-    "dns /zones": [{"name": "example.com."}],
+    "dns /zones": [{"id": "z1", "name": "example.com."}],
 }
 
 
@@ -440,10 +440,10 @@ def test_what_the_cloud_would_take_raises_no_alarm(resources: str, answers: Mapp
     assert found(resources, answers) == []
 
 
-def test_without_a_volume_service_no_volume_is_likely_to_be_made() -> None:
+def test_without_a_volume_service_a_volume_may_fail() -> None:
     [finding] = found(volume("size: 1"), {"block-storage /os-availability-zone": ZONES[1:]})
     assert finding.message == "no availability zone has a volume service that is enabled"
-    assert (finding.certainty.value, bool(finding.advice)) == ("likely", True)
+    assert (finding.certainty.value, bool(finding.advice)) == ("not known", True)
     assert found(volume("size: 1"), {"block-storage /os-availability-zone": []}) == []
 
 
@@ -451,7 +451,14 @@ def test_without_a_volume_service_no_volume_is_likely_to_be_made() -> None:
     ("resources", "path", "words", "certainty"),
     [
         # Members of other users, who are not told, do not count.
-        (servers_of_group("full", 1), "scheduler_hints.group", "would have 3 members", "likely"),
+        (servers_of_group("full", 1), "scheduler_hints.group", "would have 3 members", "not known"),
+        (servers_of_group("{get_resource: g}", 3), "scheduler_hints.group", "would have 3", "certain"),
+        (
+            volume("size: 2, availability_zone: moon"),
+            "availability_zone",
+            "no availability zone",
+            "not known",
+        ),
         (servers_of_group("apart", 1), "scheduler_hints.group", "the 2 servers of the group", "not known"),
         (
             servers_of_group("{get_resource: g}", 2),
@@ -550,6 +557,83 @@ def test_a_network_that_a_stack_has_already_has_also_the_routers_that_others_gav
     routers = [*CLOUD["network /routers"], {"id": "r4", "external_gateway_info": {"network_id": "n4"}}]
     others = {"network /ports": [*CLOUD["network /ports"], *ports], "network /routers": routers}
     assert len(found_by_update(template, stored, others)) == (0 if "net" in stored else 1)
+
+
+SUBNET = "new: {type: OS::Neutron::Subnet, properties: {network: NET, cidr: 10.9.9.0/24}}\n"
+SERVER = resource("OS::Nova::Server", "flavor: small, image: i, networks: [{network: empty}]")
+FIXED = resource(PORT, "network: inner, fixed_ips: [{ip_address: 10.9.9.9}]")
+
+
+@pytest.mark.parametrize(("resources", "network"), [(SERVER, "empty"), (FIXED, "inner")])
+def test_another_template_of_the_tree_may_add_the_subnet(resources: str, network: str) -> None:
+    subnet = SUBNET.replace("NET", network)
+    inner = "in: {type: inner.yaml}\n"
+    assert found(inner + subnet, {}, files=nested(resources)) == []
+    assert found(inner + resources, {}, files=nested(subnet)) == []
+    group = "in: {type: OS::Heat::ResourceGroup, properties: {count: 2, resource_def: {type: inner.yaml}}}\n"
+    assert found(group, {}, files=nested(subnet + resources)) == []
+    # That of a network which the action makes is for that one.
+    made = SUBNET.replace("NET", "{get_resource: n}") + "n: {type: OS::Neutron::Net}\n"
+    assert len(found(made + resources, {})) == 1
+    assert len(found(inner, {}, files=nested(resources))) == 1
+    number = {"inner": "n1", "empty": "n8"}[network]
+    external = f"n: {{type: OS::Neutron::Net, external_id: {number}}}\n"
+    assert found(external + SUBNET.replace("NET", "{get_resource: n}") + resources, {}) == []
+
+
+def test_subnets_that_the_caller_does_not_see_may_have_the_address() -> None:
+    networks = [{"id": "n1", "name": "inner", "subnets": ["u1", "u2", "theirs"]}]
+    assert found(FIXED, {"network /networks": networks}) == []
+    networks = [{"id": "n1", "name": "inner", "subnets": ["u1", "u2"]}]
+    assert len(found(FIXED, {"network /networks": networks})) == 1
+
+
+@pytest.mark.parametrize(
+    ("resources", "network"),
+    [
+        (resource(FLOATING, "floating_network: inner"), "n1"),
+        (resource(PORT, "network: open, security_groups: [db]"), "n5"),
+    ],
+)
+def test_an_update_may_change_a_network_that_the_stack_has(resources: str, network: str) -> None:
+    net = "net: {type: OS::Neutron::Net, properties: {name: new}}\n"
+    assert found_by_update(net + resources, {"net": network}, {}) == []
+    assert len(found_by_update(net + resources, {"net": "n7"}, {})) == 1
+
+
+def test_a_policy_of_the_template_may_make_a_network_external() -> None:
+    policy = (
+        "p: {type: OS::Neutron::RBACPolicy, properties: {object_type: network, object_id: n1, "
+        "action: access_as_external, target_tenant: p}}\n"
+    )
+    assert found(policy + resource(FLOATING, "floating_network: inner"), {}) == []
+    inner = "in: {type: inner.yaml}\n"
+    assert found(inner, {}, files=nested(policy + resource(FLOATING, "floating_network: inner"))) == []
+
+
+def test_an_aggregate_of_the_template_may_make_the_zone() -> None:
+    wanted = server("image: i, availability_zone: moon")
+    zone = "a: {type: OS::Nova::HostAggregate, properties: {name: a, availability_zone: moon}}\n"
+    assert found(wanted + zone, {}) == []
+    assert found(wanted + "in: {type: inner.yaml}\n", {}, files=nested(zone)) == []
+
+
+@pytest.mark.parametrize(
+    ("resources", "holder"),
+    [
+        (resource("OS::Nova::KeyPair", "name: mine"), "mine"),
+        (resource("OS::Designate::Zone", "name: example.com., email: a@example.com"), "z1"),
+        (resource(PORT, "network: n1, fixed_ips: [{ip_address: 10.0.0.7}]"), "p1"),
+        (resource(FLOATING, "floating_network: outer, floating_ip_address: 192.0.2.9"), "f1"),
+        (server("image: i, security_groups: [web]"), "g2"),
+        (resource("OS::Cinder::VolumeAttachment", "instance_uuid: s, volume_id: busy"), "s7"),
+        (resource("OS::Cinder::VolumeAttachment", "instance_uuid: s, volume_id: busy"), "v2"),
+    ],
+)
+def test_what_the_stack_itself_has_an_update_may_free(resources: str, holder: str) -> None:
+    for deleted, certainty in ((holder, "likely"), ("another", "certain")):
+        [finding] = found_by_update(resources, {"old": deleted}, {})
+        assert finding.certainty.value == certainty
 
 
 def test_an_update_gives_a_router_the_gateway_that_its_template_says() -> None:
