@@ -11,7 +11,7 @@ MOST_USERS = 5
 
 
 def find_shrinking(parts: Sequence[PlannedPart]) -> Iterator[CloudFinding]:
-    """Yield the groups of which an update deletes members that signals have added; no cloud is asked."""
+    """Yield the groups of which an update deletes members unasked; no cloud is asked."""
     for planned in parts:
         for name, data in planned.stored.items():
             former, wanted = planned.before.get(name), planned.after.get(name)
@@ -22,7 +22,7 @@ def find_shrinking(parts: Sequence[PlannedPart]) -> Iterator[CloudFinding]:
                 yield CloudFinding(
                     FindingKind.SURPRISE,
                     (*planned.path, "resources", name),
-                    f"signals have scaled it, and the update deletes {deleted} of its members",
+                    f"the update brings it to the size of its template, and deletes {deleted} of its members",
                     certainty=Certainty.CERTAIN,
                     advice="Let the template ask for the present number first.",
                 )

@@ -362,7 +362,9 @@ class ResourceType:
         return ()
 
     def members_deleted(self, former: JsonMap, wanted: JsonMap, data: JsonMap) -> int:
-        """Return how many members of a group an update deletes that signals have added, for a preflight.
+        """Return how many members of a group an update deletes though nobody asks for fewer, for a preflight.
+
+        Nobody knows why the group has more than it was asked for: signals may have added them.
 
         :param former: the known properties, as the last action had them.
         :param wanted: the known properties of the update.

@@ -150,14 +150,15 @@ class ScalingGroup(SizedGroup):
     def members_deleted(self, former: JsonMap, wanted: JsonMap, data: JsonMap) -> int:
         members = len(data.get("names") or [])
         try:
-            asked = self.size_rules(former).requested
-            rules = self.size_rules(wanted)
+            before, rules = self.size_rules(former), self.size_rules(wanted)
         except KeyError:
             return 0  # Some of them are not known before the update.
-        # Who asks for another number themselves know what they do.
-        if rules.requested is None or asked == members:
+        asked = before.bounds.least if before.requested is None else before.requested
+        wanted_size = members if rules.requested is None else rules.requested
+        # Who asks for another number themselves know what they do; a lower bound is no such number.
+        if wanted_size not in (members, asked) and rules.bounds.most >= before.bounds.most:
             return 0
-        return max(0, members - rules.bounds.keep(rules.requested))
+        return max(0, members - rules.bounds.keep(wanted_size))
 
     def plan_scaling(self, target: ResourceView, adjustment: Adjustment, now: float) -> Scaling:
         """Return the new size, within the bounds and outside of a cooldown."""

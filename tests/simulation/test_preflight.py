@@ -286,10 +286,10 @@ def test_an_update_names_how_many_members_it_deletes_that_signals_have_added(sit
 
     assert site.world.settle(lambda: members() == 5, within=60)
     assert surprises(desired_capacity=2) == [
-        "signals have scaled it, and the update deletes 3 of its members"
+        "the update brings it to the size of its template, and deletes 3 of its members"
     ]
     assert surprises(max_size=4, desired_capacity=4) == [
-        "signals have scaled it, and the update deletes 1 of its members"
+        "the update brings it to the size of its template, and deletes 1 of its members"
     ]
     assert surprises(desired_capacity=5) == surprises() == []
 
