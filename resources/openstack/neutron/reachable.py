@@ -5,10 +5,10 @@ The rule says nothing unless it knows all routers of the port's network, of the 
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ....shapes import JsonMap
+from ....shapes import Json, JsonMap
 from ...contract import Certainty, CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack, Thing
 from ..lists import named
 from .network_rules import FLOATING_IP, PORT, ROUTER, SUBNET
@@ -127,8 +127,8 @@ class _Routes:
         return members
 
 
-def _id(entry: JsonMap, field: str = "id") -> str:
-    value = entry.get(field)
+def _id(entry: Json, field: str = "id") -> str:
+    value = entry.get(field) if isinstance(entry, Mapping) else None  # The service decides what it is.
     if not isinstance(value, str) or not value:
         raise _NotKnown
     return value
@@ -136,7 +136,8 @@ def _id(entry: JsonMap, field: str = "id") -> str:
 
 def _gateways_now(router: JsonMap) -> set[Thing | None]:
     """Return the external networks of a router of the cloud, which may have several; None: it has none."""
-    entries = [router.get("external_gateway_info"), *(router.get("external_gateways") or ())]
+    several = router.get("external_gateways") or []
+    entries = [router.get("external_gateway_info"), *(several if isinstance(several, list) else [several])]
     gateways: set[Thing | None] = {_id(entry, "network_id") for entry in entries if entry}
     return gateways or {None}
 

@@ -663,6 +663,13 @@ def test_a_router_may_have_several_gateways(gateways: list[str]) -> None:
     assert found(routed(specs), {}) == []
 
 
+@pytest.mark.parametrize(
+    "gateways", [{"external_gateway_info": "odd"}, {"external_gateways": 7}, {"external_gateways": ["odd"]}]
+)
+def test_a_gateway_in_a_form_that_nobody_knows_is_not_known(gateways: Mapping[str, Json]) -> None:
+    assert found(association("p2"), {"network /routers": [{"id": "r1", "name": "way", **gateways}]}) == []
+
+
 WAY = "way: {type: OS::Neutron::Router, properties: {external_gateway_info: {network: far}}}\n"
 JOINED = WAY + INTERFACE.replace("way", "{get_resource: way}").replace("u7", "u6")
 U6 = {
