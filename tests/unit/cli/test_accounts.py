@@ -35,6 +35,16 @@ auth_url = {url}
 REFUSED = Answer(401, {"error": {"code": 401, "title": "Unauthorized", "message": "wrong password"}})
 
 
+@pytest.fixture(autouse=True)
+def options_of_plugins() -> Iterator[None]:
+    """Unregister what a plugin of Keystone requires; else later tests of the process would need it."""
+    yield
+    cfg.CONF.reset()
+    for section in {"keystone_authtoken", "trustee"} & cfg.CONF._groups.keys():
+        registered = [entry["opt"] for entry in cfg.CONF._groups[section]._opts.values()]
+        cfg.CONF.unregister_opts([option for option in registered if option.required], section)
+
+
 @pytest.fixture
 def keystone() -> Iterator[ScriptedService]:
     with serving() as service:
