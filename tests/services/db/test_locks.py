@@ -66,7 +66,8 @@ def holding(database: Database, table: sa.Table, keys: Sequence[Json]) -> Iterat
     """Somebody has locked rows, and does nothing more: as a host that has lost power."""
     engine = sa.create_engine(database.url, poolclass=sa.NullPool)
     with engine.connect() as conn:
-        rows = conn.execute(sa.select(table.c.id).where(table.c.id.in_(keys)).with_for_update()).all()
+        locked = sa.select(table.c.id).where(table.c.id.in_(keys)).order_by(table.c.id).with_for_update()
+        rows = conn.execute(locked).all()
         assert len(rows) == len(keys)
         try:
             yield
