@@ -11,6 +11,7 @@ from fuzz import laws
 from fuzz.laws import CANARY, MOST_BYTES, Broken, check_status, check_text, examine, prepare
 from fuzz.running import Report, Subject, cases, keep, try_inputs
 from fuzz.subjects import SUBJECTS
+from harness import pace
 from hypothesis import strategies as st
 
 Json = typing.Any
@@ -85,6 +86,7 @@ def test_a_breach_is_found_made_small_and_kept(
 ) -> None:
     if law == "time":
         monkeypatch.setattr(laws, "MOST_SECONDS", 0.02)
+        monkeypatch.setattr(pace, "measure", lambda: pace.Pace(1.0, 1.0))
     prepare()
     subject = Planted(BREACHES[law])
     report = Report()
