@@ -75,8 +75,8 @@ def _together(parts: Sequence[PlannedPart]) -> Iterator[PlannedPart]:
     is_open = any(planned.open for planned in parts)
     for planned in parts:
         # One of several equal stacks has the others beside it.
-        mine = planned.changing if planned.copies == 1 else frozenset()
-        others = planned.unsure.union(name for name, count in changing.items() if count > (name in mine))
+        own_types = planned.changing if planned.copies == 1 else frozenset()
+        others = planned.unsure.union(name for name, count in changing.items() if count > (name in own_types))
         stack = replace(planned.stack, own=own, elsewhere=None if is_open else others)
         yield replace(planned, stack=stack)
 

@@ -14,10 +14,11 @@ def find_shrinking(parts: Sequence[PlannedPart]) -> Iterator[CloudFinding]:
     """Yield the groups of which an update deletes members unasked; no cloud is asked."""
     for planned in parts:
         for name, data in planned.stored.items():
-            former, wanted = planned.before.get(name), planned.after.get(name)
-            if former is None or wanted is None or former.type != wanted.type:
+            old_group = planned.before.get(name)
+            new_group = planned.after.get(name)
+            if old_group is None or new_group is None or old_group.type != new_group.type:
                 continue
-            deleted = planned.types[wanted.type].members_deleted(former.values, wanted.values, data)
+            deleted = planned.types[new_group.type].members_deleted(old_group.values, new_group.values, data)
             if deleted:
                 yield CloudFinding(
                     FindingKind.SURPRISE,

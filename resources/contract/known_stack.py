@@ -85,7 +85,7 @@ class KnownResource:
         except (KeyError, IndexError, TypeError):
             value = None
         # Looked up only now: reading the value is what fills it.
-        if (name := self._known.made.get(path)) is not None:
+        if (name := self._known.references.get(path)) is not None:
             return Made(name)
         return value if isinstance(value, str) and value else None
 
@@ -101,11 +101,11 @@ class _KnownValues(Mapping[str, Json]):
 
     Each is read when a rule first asks for it: rules ask for few, and a template may have many resources.
 
-    :ivar made: the resources that the properties which were read refer to, by their paths.
+    :ivar references: the resources that the properties which were read refer to, by their paths.
     """
 
     def __init__(self, schema: Mapping[str, Property], trees: JsonMap) -> None:
-        self.made: dict[PropertyPath, str] = {}
+        self.references: dict[PropertyPath, str] = {}
         self._schema = schema
         self._trees = renamed(schema, trees)
         self._values: dict[str, Json] = {}
@@ -130,7 +130,7 @@ class _KnownValues(Mapping[str, Json]):
     def _read(self, name: str) -> Json:
         if name not in self._schema and name not in self._trees:
             return _ABSENT
-        return _known_member(self._schema, self._trees, name, (), self.made)
+        return _known_member(self._schema, self._trees, name, (), self.references)
 
 
 @dataclass(frozen=True)

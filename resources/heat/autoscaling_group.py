@@ -153,10 +153,10 @@ class ScalingGroup(SizedGroup):
             before, rules = self.size_rules(former), self.size_rules(wanted)
         except KeyError:
             return 0  # Some of them are not known before the update.
-        asked = before.bounds.least if before.requested is None else before.requested
+        former_size = before.bounds.least if before.requested is None else before.requested
         wanted_size = members if rules.requested is None else rules.requested
         # Who asks for another number themselves know what they do; a lower bound is no such number.
-        if wanted_size not in (members, asked) and rules.bounds.most >= before.bounds.most:
+        if wanted_size not in (members, former_size) and rules.bounds.most >= before.bounds.most:
             return 0
         return max(0, members - rules.bounds.keep(wanted_size))
 

@@ -242,12 +242,12 @@ class HeatApi:
         root = stack_of(answer, self.project_id, 0)
         get = self._timed()
         try:
-            shown = _show(get, path)
+            root_answer = _show(get, path)
             if root.status == Status.IN_PROGRESS:
                 return HeatTree(root)
             export = self._export(get, path)
             tree = _TreeReading(get, self.project_id, self._parameters).tree(path, export)
-            if _show(get, path) != shown:
+            if _show(get, path) != root_answer:
                 return HeatTree(root, faults=["it was changed while it was read: run this again"])
         except HeatRefusal as error:
             return HeatTree(root, faults=[str(error)])

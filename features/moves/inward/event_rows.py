@@ -47,14 +47,14 @@ def event_rows(
 def _unexplained(events: Iterable[HeatEvent], resources: Iterable[Resource], now: float) -> Iterator[Event]:
     """Yield an event of each resource whose status is not that of its last event."""
     # A deletion counts for itself: mostly it is that of a resource of the same name that was replaced.
-    last = {
+    last_states = {
         (event.resource_name, event.action == _DELETE): (event.action, event.status)
         for event in events
         if event.action not in _STATUS_KEPT
     }
     for row in resources:
-        shown = last.get((row.name, row.action == _DELETE))
-        if row.is_untouched or shown == (row.action, row.status):
+        last_state = last_states.get((row.name, row.action == _DELETE))
+        if row.is_untouched or last_state == (row.action, row.status):
             continue
         has_failed = row.status == Status.FAILED and row.reason
         reason = f"{IMPORTED}: {row.reason}" if has_failed else IMPORTED

@@ -121,9 +121,9 @@ def volumes_in_another_zone(stack: PlannedStack, cloud: CloudFacts) -> Iterator[
 
 def _zone_of(volume: Thing | None, stack: PlannedStack, cloud: CloudFacts) -> str:
     """Return the zone of a volume; "": it is not known."""
-    made = stack.made(volume)
-    if made is not None:
-        zone = made.thing("availability_zone") if made.type == VOLUME else None
+    new_volume = stack.made(volume)
+    if new_volume is not None:
+        zone = new_volume.thing("availability_zone") if new_volume.type == VOLUME else None
         return zone if isinstance(zone, str) else ""
     entry = named(cloud.members("block-storage", "/volumes/detail", "volumes"), volume)
     return str((entry or {}).get("availability_zone") or "")

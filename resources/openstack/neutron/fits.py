@@ -153,8 +153,8 @@ def _protected(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str, 
 
 def _is_insecure(network: Thing | None, stack: PlannedStack, cloud: CloudFacts) -> bool:
     if isinstance(network, Made):
-        made = stack.made(network)
-        values = {} if made is None or made.type != NET else made.values
+        net = stack.made(network)
+        values = {} if net is None or net.type != NET else net.values
         is_own = not is_overridden(values, "port_security_enabled")
         return is_own and values.get("port_security_enabled") is False
     entry = _of_others(network, stack, cloud)

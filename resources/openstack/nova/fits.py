@@ -163,14 +163,8 @@ def metadata_above_the_limit(stack: PlannedStack, cloud: CloudFacts) -> Iterator
         count = len(server.values.get("metadata") or ())
         most = allowance(cloud, "compute", "metadata_items") if count else None
         if most is not None and 0 <= most.limit < count:
-            yield Misfit(
-                server.name,
-                f"the server has {count} metadata items, above the limit of {most.limit}",
-                ("metadata",),
-                str(count),
-                str(most.limit),
-                "Put several values into one item, or pass them as user_data.",
-            )
+            advice = "Put several values into one item, or pass them as user_data."
+            yield _above(server, "metadata", "metadata items", (count, most.limit), advice)
 
 
 def files_above_the_limits(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
@@ -192,14 +186,17 @@ def files_above_the_limits(stack: PlannedStack, cloud: CloudFacts) -> Iterator[M
         for name, (unit, amount) in amounts.items():
             most = detailed(limits, name)
             if most is not None and 0 <= most.limit < amount:
-                yield Misfit(
-                    server.name,
-                    f"the server has {amount} {unit}, above the limit of {most.limit}",
-                    ("personality",),
-                    str(amount),
-                    str(most.limit),
-                    "Pass files as user_data, or as a software config.",
-                )
+                advice = "Pass files as user_data, or as a software config."
+                yield _above(server, "personality", unit, (amount, most.limit), advice)
+
+
+def _above(
+    server: KnownResource, name: str, unit: str, amount_and_limit: tuple[int, int], advice: str
+) -> Misfit:
+    """Return the misfit of a property that has more of something than a server may have."""
+    amount, limit = amount_and_limit
+    text = f"the server has {amount} {unit}, above the limit of {limit}"
+    return Misfit(server.name, text, (name,), str(amount), str(limit), advice)
 
 
 def groups_that_are_full(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:

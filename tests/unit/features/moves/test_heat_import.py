@@ -376,7 +376,8 @@ def test_each_status_that_no_event_of_heats_explains_has_an_event_of_the_import(
     rows = [value_row(name) for name in names[:-1]]
     rows.append(value_row("new", columns={"action": "INIT"}))
     stack_id = installation.heat.stack("s", template(dict.fromkeys(names, VALUE)), rows)
-    resource, event = heat_tables.resource, heat_tables.event
+    resource = heat_tables.resource
+    event = heat_tables.event
     with installation.heat.engine.begin() as conn:
         conn.execute(sa.delete(event).where(event.c.resource_name.in_(["deleted", "new"])))
         conn.execute(sa.update(resource).where(resource.c.name == "changed").values(action="UPDATE"))
