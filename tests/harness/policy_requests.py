@@ -20,6 +20,9 @@ CALLERS: dict[str, tuple[str, ...]] = {
 }
 """The callers by their columns, with their roles; the first one has no token, and only the last one's
 project is the admins'."""
+SCOPES = ("foreign", "domain", "system")
+"""The columns of an admin whose token is for another project, for a domain, and for the whole system."""
+COLUMNS = (*CALLERS, *SCOPES)
 BODIES: dict[str, Json] = {
     **{
         f"actions {name}": {name: None}
@@ -87,11 +90,11 @@ def policy_requests() -> Sequence[PolicyRequest]:
 def permissions() -> Mapping[str, Mapping[str, str]]:
     """Return the words of the table by the names of the requests, and then by the callers."""
     lines = (line for line in TABLE.read_text().splitlines() if line.startswith(_METHODS))
-    return {name: dict(zip(CALLERS, words, strict=True)) for name, words in map(_divided, lines)}
+    return {name: dict(zip(COLUMNS, words, strict=True)) for name, words in map(_divided, lines)}
 
 
 def _divided(line: str) -> tuple[str, list[str]]:
-    words = line.split()[-len(CALLERS) :]
+    words = line.split()[-len(COLUMNS) :]
     return line[:WIDTH].rstrip(), words
 
 

@@ -10,12 +10,13 @@ import uuid
 
 import falcon.testing
 import pytest
-from harness.policy_requests import BODIES, CALLERS, TABLE, WORDS, policy_requests, table_line
+from harness.policy_requests import BODIES, CALLERS, COLUMNS, TABLE, WORDS, policy_requests, table_line
 from harness.route_bodies import TEMPLATE
 from oslo_config import cfg
 from oslo_policy import policy
 from simulation.test_life import ADDRESSES, api_of
 from simulation.world import World
+from stoker.api.errors import Fault
 from stoker.api.keystone import KeystoneAuthentication
 from stoker.cli.wiring.policy import list_rules
 from stoker.cli.wiring.routes import ROUTES
@@ -28,6 +29,7 @@ HEAD = """\
 Who may do what, as tests/simulation/test_policy_matrix.py finds it.
 yes: the policy lets the request pass; -: 403; 401: without a token.
 none: a token without a role of ours; guest: heat_stack_user; admin: of a project; operator: of everything.
+foreign, domain, system: an admin whose token is for another project, for a domain, and for the whole system.
 
 """
 
@@ -56,11 +58,19 @@ def api(world: World, enforcer: policy.Enforcer) -> falcon.testing.TestClient:
 
 
 def _headers(caller: str, project: str) -> dict[str, str]:
+    """Return the headers that Keystone's middleware makes of a caller's token."""
     if caller == "nobody":
         return {}
-    admin_project = {} if caller == "operator" else {"X-Is-Admin-Project": "False"}
-    named = {"X-Identity-Status": "Confirmed", "X-Project-Id": project, "X-User-Name": "ann"}
-    return {**named, "X-Roles": ",".join(CALLERS[caller]), **admin_project}
+    scope = {
+        "foreign": {"X-Project-Id": "another"},
+        "domain": {"X-Domain-Id": "default"},
+        "system": {"X-OpenStack-System-Scope": "all"},
+    }.get(caller, {"X-Project-Id": project})
+    # Keystone sends it only for tokens of projects.
+    is_of_project = "X-Project-Id" in scope and caller != "operator"
+    admin_project = {"X-Is-Admin-Project": "False"} if is_of_project else {}
+    named = {"X-Identity-Status": "Confirmed", "X-User-Name": "ann"}
+    return {**named, "X-Roles": ",".join(CALLERS.get(caller, CALLERS["admin"])), **scope, **admin_project}
 
 
 class Project:
@@ -138,30 +148,32 @@ def _word(answer: falcon.testing.Result) -> str:
     return WORDS.get(answer.status_code, "yes")
 
 
+def _decision(authentication: KeystoneAuthentication, caller: str, rule: str) -> str:
+    """Return the word of the table for a rule that no operation of the table checks."""
+    headers = {key.upper(): value for key, value in _headers(caller, "own").items()}
+    try:
+        authentication.authorize(authentication.identify("own", headers), rule)
+    except Fault as fault:
+        return WORDS[fault.status]
+    return "yes"
+
+
 def test_each_operation_is_for_the_callers_of_the_table(
     api: falcon.testing.TestClient, own: Project, enforcer: policy.Enforcer
 ) -> None:
     """The policy comes before the search: of who may do it, the ids that nobody has are not found."""
     absent = {name: value if "_id" not in name else str(uuid.uuid4()) for name, value in own.values.items()}
     absent |= {"tenant_id": "own", "project_id": "own"}
-    lines = [table_line("operation", CALLERS)]
+    lines = [table_line("operation", COLUMNS)]
     for method, path, name, body in policy_requests():
-        answers = [_ask(api, method, _filled(path, absent), caller, "own", body) for caller in CALLERS]
+        answers = [_ask(api, method, _filled(path, absent), caller, "own", body) for caller in COLUMNS]
         assert max(answer.status_code for answer in answers) < 500, name
         lines.append(table_line(name, map(_word, answers)))
-    lines += ["", table_line("rule", CALLERS)]
+    lines += ["", table_line("rule", COLUMNS)]
     authentication = KeystoneAuthentication(enforcer)
     for rule in sorted(rule.name for rule in list_rules()):
         if any(part in rule for part in WITHOUT_ROUTE):
-            words = []
-            for caller in CALLERS:
-                headers = {key.upper(): value for key, value in _headers(caller, "own").items()}
-                if caller == "nobody":
-                    words.append("401")
-                    continue
-                words.append(
-                    "yes" if authentication._allows(authentication.identify("own", headers), rule) else "-"
-                )
+            words = [_decision(authentication, caller, rule) for caller in COLUMNS]
             lines.append(table_line(rule, words))
     table = HEAD + "".join(f"{line}\n" for line in lines)
     if table != TABLE.read_text():
