@@ -25,7 +25,6 @@ class PlannedPart:
     :ivar before: its resources as they are now, of those that the action changes or deletes.
     :ivar gone: the things that the action deletes, by name of the resource: its type, and the physical id.
     :ivar stored: the stored data of the resources that the action changes in place, by name.
-    :ivar own: physical ids of all things of the stack.
     :ivar open: names of nested stacks of which nothing is known before the action.
     :ivar changing: types of the resources that the action makes or changes.
     :ivar unsure: types of the resources that are not certain to be there.
@@ -38,7 +37,6 @@ class PlannedPart:
     before: Mapping[str, KnownResource] = field(default_factory=dict)
     gone: Mapping[str, tuple[ResourceType, str]] = field(default_factory=dict)
     stored: Mapping[str, JsonMap] = field(default_factory=dict)
-    own: frozenset[str] = frozenset()
     open: Sequence[str] = ()
     changing: frozenset[str] = frozenset()
     unsure: frozenset[str] = frozenset()
@@ -70,7 +68,7 @@ def parts_of_update(changes: Sequence[ResourceChange], registry: ResourceRegistr
 
 def _together(parts: Sequence[PlannedPart]) -> Iterator[PlannedPart]:
     """Yield the stacks of a tree, each with what its rules have to know of the others."""
-    own = frozenset[str]().union(*(planned.own for planned in parts))
+    own = frozenset[str]().union(*(planned.stack.own for planned in parts))
     changing = Counter(name for planned in parts for name in planned.changing | planned.unsure)
     is_open = any(planned.open for planned in parts)
     for planned in parts:
@@ -140,6 +138,7 @@ def _updated(
             **{name: ids[name] for name in after if kinds[name] in staying and name in ids},
             **_external_ids(item.definition for item in changes if item.definition is not None),
         },
+        own=frozenset(ids.values()),
     )
     changing = frozenset(after[name].type for name in after if kinds[name] is not ChangeKind.UNCHANGED)
     unknown = [item.name for item in changes if any(child.items is None for child in item.inside)]
@@ -148,7 +147,7 @@ def _updated(
         for item in changes
         if item.effect is ChangeKind.UPDATED and item.row is not None and item.row.data is not None
     }
-    yield PlannedPart(path, planned, types, before, gone, stored, frozenset(ids.values()), unknown, changing)
+    yield PlannedPart(path, planned, types, before, gone, stored, unknown, changing)
     for item in changes:
         for child in item.inside:
             yield from _inside(child, registry, (*path, "resources", item.name))

@@ -26,8 +26,8 @@ CLOUD = KnownCloud(
 
 def surprises(type_name: str, cloud: KnownCloud, *, replaced: bool = False) -> list[str]:
     """The messages for a thing of the type that is replaced, or deleted."""
-    stack = PlannedStack(KnownStack({}), replaced=frozenset({"a"} if replaced else ()))
-    part = PlannedPart((), stack, {}, gone={"a": (REGISTRY.get(type_name), "old")}, own=OWN)
+    stack = PlannedStack(KnownStack({}), replaced=frozenset({"a"} if replaced else ()), own=OWN)
+    part = PlannedPart((), stack, {}, gone={"a": (REGISTRY.get(type_name), "old")})
     findings = list(find_surprises([part], cloud))
     assert {(finding.kind, finding.path) for finding in findings} <= {
         (FindingKind.SURPRISE, ("resources", "a"))
