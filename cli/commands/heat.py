@@ -1,9 +1,12 @@
 """``stoker-manage import-heat`` and ``export-heat``: move stacks from Heat, and back into its database."""
 
 import argparse
+import functools
 import os
 import pathlib
 import typing
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import sqlalchemy
 import yaml
@@ -13,11 +16,11 @@ from oslo_db import exception as oslo_errors
 from ...features.moves.heat.border import text_of
 from ...features.moves.heat.cipher import HeatCipher, WrongKey
 from ...features.moves.heat.reader import HeatDatabase, UnfitDatabase
-from ...features.moves.heat.report import Disposition, Report
+from ...features.moves.heat.report import Disposition, Report, ShowProgress
 from ...features.moves.heat.selection import Selection, WrongSelection
 from ...features.moves.inward.api_reader import HeatRefusal
-from ...features.moves.inward.run import CLAIMED_BY, HeatSource, Import, Options
-from ...features.moves.outward.run import SCHEMAS, Export, ExportOptions
+from ...features.moves.inward.run import CLAIMED_BY, HeatSource, Options
+from ...features.moves.outward.run import SCHEMAS, ExportOptions
 from ...keystone.delegated_auth import KeystoneUnavailable
 from ...observe.terminal import write_lines
 from ...shapes import Json
@@ -32,8 +35,18 @@ KEY_VARIABLE = "HEAT_ENCRYPTION_KEY"
 """The variable of the environment with the key, where no file is named."""
 DONE = 0
 SOME_STAY = 2
+T = typing.TypeVar("T", contravariant=True)
 DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
 """Drivers that Stoker installs, by the databases."""
+
+
+class _Run(typing.Protocol[T]):
+    """A move of stacks in one direction, with options of the type T."""
+
+    report: Report
+
+    def run(self, options: T) -> Report:
+        """Move the stacks."""
 
 
 class _HeatCommand(Command):
@@ -69,26 +82,42 @@ class _HeatCommand(Command):
         """Add the arguments that say where Heat's stacks are."""
         _add_database(parser, required=True)
 
-    def run_move(self, run: Import | Export, options: Options | ExportOptions, form: str) -> int:
-        """Move stacks, and print the report; return 0 if all stacks are moved, 2 if some stay.
+    def move(
+        self,
+        verb: str,
+        opened: Callable[[ShowProgress], AbstractContextManager[_Run[T]]],
+        options: T,
+        form: str,
+    ) -> int:
+        """Move stacks, and show how far that is; return 0 if all stacks are moved, 2 if some stay.
 
-        The report of the stacks that were moved is printed, too, where an error ends the run.
-
-        :raises AdminError: the selection is wrong, or a database ends the run.
+        :param opened: connects to Stoker's database, and makes the run.
+        :raises AdminError: the selection is wrong, or Keystone or a database ends the run.
         """
+        line = ProgressLine(self.app.stderr)
         try:
-            run.run(options)  # type: ignore[arg-type]
+            with opened(lambda done, total: line.count(verb, done, "root stacks", total)) as run:
+                return self._reported(run, options, line, form)
+        except KeystoneUnavailable as error:
+            raise AdminError(f"Keystone does not say which trusts Stoker has: {error}") from error
+        finally:
+            line.clear()
+
+    def _reported(self, run: _Run[T], options: T, line: ProgressLine, form: str) -> int:
+        """Move stacks, and print the report, of what was moved, too, where an error ends the run."""
+        try:
+            run.run(options)
         except WrongSelection as error:
             raise AdminError(str(error)) from error
-        except sqlalchemy.exc.SQLAlchemyError as error:
+        except BaseException as error:
+            line.clear()
             self.show(run.report, form)
-            raise AdminError(f"--database: {text_of(error)}; run this again to continue") from error
-        except oslo_errors.DBError as error:
-            self.show(run.report, form)
-            raise AdminError(f"[database]: {text_of(error)}; run this again to continue") from error
-        except BaseException:
-            self.show(run.report, form)
+            if isinstance(error, sqlalchemy.exc.SQLAlchemyError):
+                raise AdminError(f"--database: {text_of(error)}; run this again to continue") from error
+            if isinstance(error, oslo_errors.DBError):
+                raise AdminError(f"[database]: {text_of(error)}; run this again to continue") from error
             raise
+        line.clear()
         return self.show(run.report, form)
 
     def show(self, report: Report, form: str) -> int:
@@ -172,24 +201,15 @@ class ImportHeat(_HeatCommand):
 
     def _import(self, heat: HeatSource, parsed: typing.Any) -> int:
         """Move what is selected, and show the report; return 0 if all stacks are moved, 2 if some stay."""
-        line = ProgressLine(self.app.stderr)
         options = Options(
             Selection(parsed.project, parsed.stack, with_deleted=parsed.include_deleted),
             dry_run=parsed.dry_run,
             verifies=parsed.verify,
             claims=parsed.claim,
         )
-        try:
-            with open_import(
-                conf_of(self),
-                heat,
-                lambda done, total: line.count("import", done, "root stacks", total),
-            ) as run:
-                return self.run_move(run, options, parsed.report)
-        except KeystoneUnavailable as error:
-            raise AdminError(f"Keystone does not say which trusts Stoker may use: {error}") from error
-        finally:
-            line.clear()
+        return self.move(
+            "import", functools.partial(open_import, conf_of(self), heat), options, parsed.report
+        )
 
 
 class ExportHeat(_HeatCommand):
@@ -209,20 +229,9 @@ class ExportHeat(_HeatCommand):
         except UnfitDatabase as error:
             raise AdminError(f"--database: {error}") from error
         _check_key(heat, cipher)
-        line = ProgressLine(self.app.stderr)
         options = ExportOptions(Selection(parsed.project, parsed.stack), dry_run=parsed.dry_run)
-        try:
-            with open_export(
-                conf_of(self),
-                heat,
-                cipher,
-                lambda done, total: line.count("export", done, "root stacks", total),
-            ) as run:
-                return self.run_move(run, options, parsed.report)
-        except KeystoneUnavailable as error:
-            raise AdminError(f"Keystone does not say whose trusts Stoker has: {error}") from error
-        finally:
-            line.clear()
+        opened = functools.partial(open_export, conf_of(self), heat, cipher)
+        return self.move("export", opened, options, parsed.report)
 
 
 def _add_database(parser: argparse._ActionsContainer, *, required: bool) -> None:

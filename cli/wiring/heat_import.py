@@ -1,13 +1,14 @@
 """The import of Heat's stacks, from the configuration."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from oslo_config import cfg
 
 from ...db.ids import MemberId, TaskId, TraversalId
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, Hints
+from ...features.moves.heat.report import ShowProgress
 from ...features.moves.inward.run import HeatSource, Import
 from ...features.moves.inward.tree_builder import TreeBuilder
 from ...features.moves.inward.type_data import Neighbours
@@ -36,9 +37,7 @@ class _NoHints(Hints):
 
 
 @contextlib.contextmanager
-def open_import(
-    conf: cfg.ConfigOpts, heat: HeatSource, progress: Callable[[int, int], None]
-) -> Iterator[Import]:
+def open_import(conf: cfg.ConfigOpts, heat: HeatSource, progress: ShowProgress) -> Iterator[Import]:
     """Connect to Stoker's database, and make an import into it.
 
     :raises WrongConfiguration: an option is missing or wrong.

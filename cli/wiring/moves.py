@@ -1,7 +1,7 @@
 """The moves of stacks from Heat and to it, from the configuration."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -9,6 +9,7 @@ from oslo_config import cfg
 from ...db.engine import Database
 from ...features.moves.heat.cipher import HeatCipher
 from ...features.moves.heat.reader import HeatDatabase
+from ...features.moves.heat.report import ShowProgress
 from ...features.moves.inward.run import CLAIMED_BY
 from ...features.moves.outward.run import Export, ExportParts
 from ...features.moves.outward.stoker_rows import StokerDatabase
@@ -46,7 +47,7 @@ def open_for_moves(conf: cfg.ConfigOpts) -> Iterator[MoveParts]:
 
 @contextlib.contextmanager
 def open_export(
-    conf: cfg.ConfigOpts, heat: HeatDatabase, cipher: HeatCipher, progress: Callable[[int, int], None]
+    conf: cfg.ConfigOpts, heat: HeatDatabase, cipher: HeatCipher, progress: ShowProgress
 ) -> Iterator[Export]:
     """Connect to Stoker's database, and make an export of it.
 

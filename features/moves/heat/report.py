@@ -3,8 +3,34 @@
 import collections
 import enum
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+
+ShowProgress = Callable[[int, int], None]
+"""Gets the number of root stacks that are done, and that of all."""
+
+
+class MoveProgress:
+    """The number of root stacks that a run is done with; shown at each change.
+
+    :param show: None: nobody looks.
+    """
+
+    def __init__(self, show: ShowProgress | None) -> None:
+        self._show = show
+        self._total = 0
+        self._done = 0
+
+    def begin(self, total: int) -> None:
+        """Set the number of all root stacks."""
+        self._total = total
+        self.add(0)
+
+    def add(self, count: int) -> None:
+        """Count root stacks that are done, whatever became of them."""
+        self._done += count
+        if self._show is not None:
+            self._show(self._done, self._total)
 
 
 class Disposition(enum.StrEnum):

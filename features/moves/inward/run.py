@@ -11,7 +11,7 @@ from ....db import software
 from ....engine.context import EngineContext
 from ..heat.border import within
 from ..heat.reader import HeatDatabase
-from ..heat.report import Disposition, MovedStack, Report
+from ..heat.report import Disposition, MovedStack, MoveProgress, Report, ShowProgress
 from ..heat.rows import HeatConfig, HeatDeployment, HeatTree, Refused
 from ..heat.selection import Selection
 from ..mapping.software import NOBODY, stored_config, stored_deployment
@@ -76,7 +76,6 @@ class Import:
 
     :ivar report: the report, of what is done so far.
     :param verify: returns what an update with the same template would change in a tree.
-    :param progress: called with the number of root stacks that are done, and that of all.
     """
 
     def __init__(
@@ -86,13 +85,13 @@ class Import:
         builder: TreeBuilder,
         *,
         verify: Verify,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: ShowProgress | None = None,
     ) -> None:
         self._context = context
         self._heat = heat
         self._builder = builder
         self._verify = verify
-        self._progress = progress
+        self._progress = MoveProgress(progress)
         self.report = Report()
 
     def run(self, options: Options) -> Report:
@@ -102,15 +101,12 @@ class Import:
         """
         report = self.report
         options = replace(options, selection=self._heat.resolve(options.selection))
-        total = self._heat.count(options.selection)
-        done = 0
-        self._progress(done, total)
+        self._progress.begin(self._heat.count(options.selection))
 
         def skip(ids: Sequence[str]) -> set[str]:
-            nonlocal done
             existing = self._context.database.read(lambda conn: writer.present(conn, ids))
             report.present += len(existing)
-            done += len(existing)
+            self._progress.add(len(existing))
             return existing
 
         for trees in self._heat.pages(options.selection, skip):
@@ -120,8 +116,7 @@ class Import:
                 report.stacks.append(entry)
                 if entry.disposition == Disposition.MOVED and tree.root.deleted_at is None:
                     moved.append(entry.id)
-                done += 1
-                self._progress(done, total)
+                self._progress.add(1)
             # Hidden in Heat only after Stoker has stored them: between the two commits a stack is in both,
             # never in none.
             if options.claims and moved:

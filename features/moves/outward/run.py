@@ -13,7 +13,7 @@ from ....sealing.sealer import Sealer, SealError
 from ..heat.border import within
 from ..heat.cipher import HeatCipher
 from ..heat.reader import HeatDatabase
-from ..heat.report import Disposition, MovedStack, Report
+from ..heat.report import Disposition, MovedStack, MoveProgress, Report, ShowProgress
 from ..heat.rows import HeatTree, Refused
 from ..heat.selection import Selection
 from ..mapping.software import heat_config, heat_deployment
@@ -62,7 +62,6 @@ class Export:
     """One run.  For one thread.
 
     :ivar report: the report, of what is done so far.
-    :param progress: called with the number of root stacks that are done, and that of all.
     """
 
     def __init__(
@@ -71,13 +70,13 @@ class Export:
         heat: HeatDatabase,
         parts: ExportParts,
         *,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: ShowProgress | None = None,
     ) -> None:
         self._stoker = stoker
         self._heat = heat
         self._parts = parts
         self._builder = HeatTreeBuilder(parts.registry, parts.sealer, parts.trustors, parts.claimed_by)
-        self._progress = progress
+        self._progress = MoveProgress(progress)
         self.report = Report()
 
     def run(self, options: ExportOptions) -> Report:
@@ -87,17 +86,14 @@ class Export:
         """
         report = self.report
         options = replace(options, selection=self._stoker.resolve(options.selection))
-        total = self._stoker.count(options.selection)
-        done = 0
-        self._progress(done, total)
+        self._progress.begin(self._stoker.count(options.selection))
         for ids in self._stoker.pages(options.selection):
             earlier = {tree.root.id: self._living(tree) for tree in self._heat.trees(ids)}
             for root_id in ids:
                 entry = self._within(root_id, earlier.get(root_id), options)
                 if entry is not None:
                     report.stacks.append(entry)
-                done += 1
-                self._progress(done, total)
+                self._progress.add(1)
         if not options.selection.stacks:
             self._move_software(report, options)
         return report
