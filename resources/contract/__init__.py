@@ -24,6 +24,7 @@ from .guests import Presigned
 from .implied import ImpliedDependency
 from .known_stack import BrokenRule, KnownResource, KnownStack, Made, StackRule, Thing, rule_of_each
 from .plugin import NOT_KNOWN, ResourceType, check_named
+from .polled import PolledAlike
 from .preflight import (
     Certainty,
     CloudFacts,
@@ -77,6 +78,7 @@ __all__ = [
     "PermanentError",
     "PlannedStack",
     "Poll",
+    "PolledAlike",
     "Presigned",
     "Property",
     "PropertyError",

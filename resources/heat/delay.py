@@ -4,13 +4,13 @@ import random
 
 from ...shapes import Json
 from ...template.constraints import AllowedValues, Range
-from ..contract import Done, Poll, Property, ResourceType, ResourceView, Step, StepContext, SupportStatus
+from ..contract import Done, Poll, PolledAlike, Property, ResourceView, Step, StepContext, SupportStatus
 
 ACTIONS = ("CREATE", "DELETE", "SUSPEND", "RESUME")
 AT_LEAST_0 = (Range(minimum=0),)
 
 
-class Delay(ResourceType):
+class Delay(PolledAlike):
     """Waits without a thread; the random part is drawn once for each action, when it starts."""
 
     type_name = "OS::Heat::Delay"
@@ -54,9 +54,6 @@ class Delay(ResourceType):
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         return _start("CREATE", target, context)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return _poll(progress, context)
-
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Return Done: there is no thing that could be missing."""
         return Done()
@@ -64,19 +61,13 @@ class Delay(ResourceType):
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         return _start("DELETE", target, context)
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return _poll(progress, context)
-
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         return _start("SUSPEND", target, context)
-
-    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return _poll(progress, context)
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         return _start("RESUME", target, context)
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+    def poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         return _poll(progress, context)
 
 

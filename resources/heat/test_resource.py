@@ -7,8 +7,8 @@ from ..contract import (
     Done,
     PermanentError,
     Poll,
+    PolledAlike,
     Property,
-    ResourceType,
     ResourceView,
     Step,
     StepContext,
@@ -24,7 +24,7 @@ def _seconds(action: str) -> Property:
     return Property("number", text, update_allowed=True)
 
 
-class TestResource(ResourceType):
+class TestResource(PolledAlike):
     """Stores the string it was given.  All its waits are polls, none holds a thread.
 
     `client_name`, `entity_name` and `constraint_prop_secs` are stored only.  `attr_wait_secs` lengthens
@@ -105,9 +105,6 @@ class TestResource(ResourceType):
         data = {"value": target.properties["value"]}
         return _wait(target, seconds, context, physical_id=target.physical_name, data=data)
 
-    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return _poll(target, progress, context)
-
     def needs_replace(self, before: JsonMap, after: JsonMap) -> bool:
         """Return whether there is a new value and `update_replace` is set."""
         return bool(before.get("value") != after["value"] and after["update_replace"])
@@ -120,12 +117,12 @@ class TestResource(ResourceType):
         seconds = _with_attribute_wait(target, _wait_seconds(target, "update"))
         return _wait(target, seconds, context, data=None if target.properties["fail"] else {"value": value})
 
-    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return _poll(target, progress, context)
-
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Start to wait; a delete never fails."""
         return _wait(target, _wait_seconds(target, "delete"), context, may_fail=False)
+
+    def poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        return _poll(target, progress, context)
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         return _poll(target, progress, context, may_fail=False)

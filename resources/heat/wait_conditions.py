@@ -17,8 +17,8 @@ from ..contract import (
     Done,
     Park,
     PermanentError,
+    PolledAlike,
     Property,
-    ResourceType,
     ResourceView,
     Sibling,
     Step,
@@ -44,7 +44,7 @@ LONGEST_REASONS = 4096
 AT_LEAST_1 = (Range(minimum=1),)
 
 
-class WaitCondition(ResourceType):
+class WaitCondition(PolledAlike):
     """Heat's condition.  It parks on its handle; a signal wakes it, and so does its timeout.
 
     Signals are read before the clock: a condition that was met in time does not fail because the poll was
@@ -75,19 +75,29 @@ class WaitCondition(ResourceType):
         :raises PermanentError: the stack has no such handle.
         """
         until = context.now() + target.properties[self.names["timeout"]]
-        return self._poll(target, {"until": until}, context)
-
-    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether there are enough signals."""
-        return self._poll(target, progress, context)
+        return self.poll(target, {"until": until}, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Wait again, for the whole time; earlier signals count."""
         return self.handle_create(target, context)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Poll whether there are enough signals."""
-        return self._poll(target, progress, context)
+    def poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Count the signals.
+
+        :raises PermanentError: there is a signal of failure, or the wait timed out.
+        """
+        handle = self._handle(target, context)
+        signals = received(handle.metadata)
+        count = target.properties[self.names["count"]]
+        if any(signal.status == FAILURE for signal in signals):
+            raise PermanentError(_reasons(signals, FAILURE), kind="WaitConditionFailure")
+        if len(signals) >= count:
+            return Done(data=_data(signals))
+        seconds = progress["until"] - context.now()
+        if seconds <= 0:
+            reasons = f" - {_reasons(signals, SUCCESS)}" if signals else ""
+            raise PermanentError(f"{len(signals)} of {count} received{reasons}", kind="WaitConditionTimeout")
+        return Park(progress, waits_on=f"resource:{handle.id}", seen=handle.generation, after=seconds)
 
     def handle_adopt(self, target: ResourceView, context: StepContext) -> Step:
         """Return Done: there is no thing that could be missing; the signals reached another stack."""
@@ -110,24 +120,6 @@ class WaitCondition(ResourceType):
         imported = None if "/" in reference else context.referenced(reference)
         name = _handle_name(reference, target.stack.id) if imported is None else imported.name
         return context.sibling(name)
-
-    def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Count the signals.
-
-        :raises PermanentError: there is a signal of failure, or the wait timed out.
-        """
-        handle = self._handle(target, context)
-        signals = received(handle.metadata)
-        count = target.properties[self.names["count"]]
-        if any(signal.status == FAILURE for signal in signals):
-            raise PermanentError(_reasons(signals, FAILURE), kind="WaitConditionFailure")
-        if len(signals) >= count:
-            return Done(data=_data(signals))
-        seconds = progress["until"] - context.now()
-        if seconds <= 0:
-            reasons = f" - {_reasons(signals, SUCCESS)}" if signals else ""
-            raise PermanentError(f"{len(signals)} of {count} received{reasons}", kind="WaitConditionTimeout")
-        return Park(progress, waits_on=f"resource:{handle.id}", seen=handle.generation, after=seconds)
 
 
 class AwsWaitCondition(WaitCondition):

@@ -17,8 +17,8 @@ from ..contract import (
     NotSupported,
     Park,
     PermanentError,
+    PolledAlike,
     ReplaceNeeded,
-    ResourceType,
     ResourceView,
     Scaling,
     Step,
@@ -51,7 +51,7 @@ class ChildFailed(PermanentError):
         self.stopped_at = failure.breakpoint
 
 
-class NestedType(ResourceType):
+class NestedType(PolledAlike):
     """Base of the types whose resources are nested stacks."""
 
     always_updated = True
@@ -120,13 +120,10 @@ class NestedType(ResourceType):
 
     def check_scale_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Poll the child."""
-        return self._poll(target, context)
+        return self.poll(target, progress, context)
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         return wait_for_child(context.children.create(target.key, self.child_goal(target, context)))
-
-    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, context)
 
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Update the child, which detects the changes.
@@ -138,8 +135,11 @@ class NestedType(ResourceType):
         except ChildGone as error:
             raise ReplaceNeeded from error
 
-    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, context)
+    def poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        state = child_of(context)
+        if state.is_over and state.status == "COMPLETE":
+            return Done(data=self.child_data(target, state, context))
+        return self._wait_or_fail(state)
 
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         state = context.children.state()
@@ -155,20 +155,11 @@ class NestedType(ResourceType):
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         return self._act("suspend", context)
 
-    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, context)
-
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         return self._act("resume", context)
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, context)
-
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         return self._act("check", context)
-
-    def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, context)
 
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start a snapshot of the child."""
@@ -248,12 +239,6 @@ class NestedType(ResourceType):
         if action != "check" and (state.action, state.status) == (action.upper(), "COMPLETE"):
             return Done()
         return wait_for_child(context.children.act(action))
-
-    def _poll(self, target: ResourceView, context: StepContext) -> Step:
-        state = child_of(context)
-        if state.is_over and state.status == "COMPLETE":
-            return Done(data=self.child_data(target, state, context))
-        return self._wait_or_fail(state)
 
     def _wait_or_fail(self, state: ChildState) -> Step:
         if not state.is_over:

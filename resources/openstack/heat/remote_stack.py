@@ -13,9 +13,9 @@ from ...contract import (
     Done,
     PermanentError,
     Poll,
+    PolledAlike,
     PropertyError,
     ReplaceNeeded,
-    ResourceType,
     ResourceView,
     RetryableError,
     Step,
@@ -40,7 +40,7 @@ STARTED_WITHIN = LATE_CALL
 """Seconds in which the service writes down an action that it has accepted."""
 
 
-class RemoteStack(ResourceType):
+class RemoteStack(PolledAlike):
     """A stack of another orchestration service; the variant of OS::Heat::Stack."""
 
     type_name = REMOTE_STACK
@@ -77,7 +77,7 @@ class RemoteStack(ResourceType):
     def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         """Create the stack with a generated name and a tag; then poll it."""
         if not progress.get("asks") or target.physical_id is not None:
-            return self._poll(target, progress, context)
+            return self.poll(target, progress, context)
         service = orchestration(target, context)
         name = stack_name(target)
         body = {**goal(target, context), "stack_name": name, "tags": mark_of(target.key)}
@@ -102,9 +102,6 @@ class RemoteStack(ResourceType):
         except RemoteNotFound as error:
             raise ReplaceNeeded(str(error)) from error
 
-    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, progress, context)
-
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         if target.physical_id is None:
             return Done()
@@ -115,9 +112,27 @@ class RemoteStack(ResourceType):
 
     def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
         try:
-            return self._poll(target, progress, context)
+            return self.poll(target, progress, context)
         except RemoteNotFound:
             return Done()
+
+    def poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Return the end of the action, or the next poll.
+
+        :raises PermanentError: the stack has failed, or something else was done to it.
+        """
+        _, stack = self._read(target, context)
+        action, status = split(stack)
+        if status == "IN_PROGRESS":
+            return Poll(progress, pause(progress["since"], context.now()))
+        if progress.get("waits"):
+            return self._begin(progress["action"], target, context)
+        late = context.now() - progress["since"] >= STARTED_WITHIN
+        if moment(stack) == progress.get("before") and not late:
+            return Poll(progress, STEADY_PAUSE)
+        if status != "COMPLETE" or action != progress["action"]:
+            raise went_to(status_of(stack), stack.get("stack_status_reason"))
+        return Done(data={**target.data, REMOTE: dict(stack)})
 
     def handle_cancel(self, target: ResourceView, progress: Json, context: StepContext) -> None:
         """Stop the creation or update there."""
@@ -129,21 +144,12 @@ class RemoteStack(ResourceType):
         """Suspend the stack, unless it is."""
         return self._begin("SUSPEND", target, context)
 
-    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, progress, context)
-
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         """Resume the stack, unless it is."""
         return self._begin("RESUME", target, context)
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, progress, context)
-
     def handle_check(self, target: ResourceView, context: StepContext) -> Step:
         return self._begin("CHECK", target, context)
-
-    def check_check_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, progress, context)
 
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start a snapshot of the stack, or find the one that a lost attempt has started."""
@@ -219,7 +225,7 @@ class RemoteStack(ResourceType):
         action, status = split(read(target, service))
         if status == "FAILED":
             return self._begin("UPDATE", target, context)
-        return self._poll(target, {"action": action, "since": context.now()}, context)
+        return self.poll(target, {"action": action, "since": context.now()}, context)
 
     def _read(self, target: ResourceView, context: StepContext) -> tuple[Service, JsonMap]:
         service = orchestration(target, context)
@@ -243,24 +249,6 @@ class RemoteStack(ResourceType):
         except Conflict:
             return waiting
         return Poll({"action": action, "since": since, "before": moment(stack)}, FIRST_PAUSE)
-
-    def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Return the end of the action, or the next poll.
-
-        :raises PermanentError: the stack has failed, or something else was done to it.
-        """
-        _, stack = self._read(target, context)
-        action, status = split(stack)
-        if status == "IN_PROGRESS":
-            return Poll(progress, pause(progress["since"], context.now()))
-        if progress.get("waits"):
-            return self._begin(progress["action"], target, context)
-        late = context.now() - progress["since"] >= STARTED_WITHIN
-        if moment(stack) == progress.get("before") and not late:
-            return Poll(progress, STEADY_PAUSE)
-        if status != "COMPLETE" or action != progress["action"]:
-            raise went_to(status_of(stack), stack.get("stack_status_reason"))
-        return Done(data={**target.data, REMOTE: dict(stack)})
 
 
 def stack_name(target: ResourceView) -> str:

@@ -7,8 +7,8 @@ from ...contract import (
     Done,
     PermanentError,
     Poll,
+    PolledAlike,
     Property,
-    ResourceType,
     ResourceView,
     Step,
     StepContext,
@@ -45,7 +45,7 @@ _ACTION = Property(
 )
 
 
-class ExternalResource(ResourceType):
+class ExternalResource(PolledAlike):
     """A resource whose actions are executions of workflows."""
 
     type_name = "OS::Mistral::ExternalResource"
@@ -90,42 +90,40 @@ class ExternalResource(ResourceType):
         step = self._begin("CREATE", target, context)
         return Done(physical_id=target.physical_name) if isinstance(step, Done) else step
 
-    def check_create_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, progress, context)
-
     def handle_update(self, target: ResourceView, changed: frozenset[str], context: StepContext) -> Step:
         """Run the workflow of updates, where the input has changed or the template says so."""
         if not changed and not target.properties["always_update"]:
             return Done()
         return self._begin("UPDATE", target, context)
 
-    def check_update_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, progress, context)
-
     def handle_suspend(self, target: ResourceView, context: StepContext) -> Step:
         """Run the workflow of suspensions."""
         return self._begin("SUSPEND", target, context)
-
-    def check_suspend_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, progress, context)
 
     def handle_resume(self, target: ResourceView, context: StepContext) -> Step:
         """Run the workflow of resumptions."""
         return self._begin("RESUME", target, context)
 
-    def check_resume_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, progress, context)
-
     def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
         """Run the workflow of the deletion, unless that of the creation was never begun."""
         return Done() if target.physical_id is None else self._begin("DELETE", target, context)
 
-    def check_delete_complete(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        return self._poll(target, progress, context)
-
     def handle_cancel(self, target: ResourceView, progress: Json, context: StepContext) -> None:
         """Cancel the execution."""
         executions.stop(workflows_of(context), progress["execution"])
+
+    def poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
+        """Return the end of an execution, with its outputs, or the next poll."""
+        try:
+            execution = executions.read(workflows_of(context), progress["execution"])
+        except RemoteNotFound as error:
+            raise PermanentError(f"the execution was deleted: {error}", kind="NotFound") from error
+        if not executions.is_over(execution):
+            return Poll(progress=progress, after=pause(progress["since"], context.now()))
+        outputs = {**(target.data.get(OUTPUTS) or {}), **executions.decoded(execution, "output")}
+        # A workflow that names no thing has changed the one that an earlier one has named.
+        physical_id = str(outputs.get(RESOURCE_ID) or progress["execution"])[:LONGEST_ID]
+        return Done(physical_id=physical_id, data={**target.data, OUTPUTS: outputs})
 
     def find_created(self, key: str, target: ResourceView, context: StepContext) -> str | None:
         """Return the id of the execution that a lost step has begun."""
@@ -158,16 +156,3 @@ class ExternalResource(ResourceType):
         execution_id = str(execution["id"])
         progress = {"execution": execution_id, "since": context.now()}
         return Poll(progress=progress, after=FIRST_PAUSE, physical_id=target.physical_id or execution_id)
-
-    def _poll(self, target: ResourceView, progress: Json, context: StepContext) -> Step:
-        """Return the end of an execution, with its outputs, or the next poll."""
-        try:
-            execution = executions.read(workflows_of(context), progress["execution"])
-        except RemoteNotFound as error:
-            raise PermanentError(f"the execution was deleted: {error}", kind="NotFound") from error
-        if not executions.is_over(execution):
-            return Poll(progress=progress, after=pause(progress["since"], context.now()))
-        outputs = {**(target.data.get(OUTPUTS) or {}), **executions.decoded(execution, "output")}
-        # A workflow that names no thing has changed the one that an earlier one has named.
-        physical_id = str(outputs.get(RESOURCE_ID) or progress["execution"])[:LONGEST_ID]
-        return Done(physical_id=physical_id, data={**target.data, OUTPUTS: outputs})
