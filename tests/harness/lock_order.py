@@ -1,9 +1,10 @@
-"""Watches the locks: who locks several rows of a table locks them in the order of their ids.
+"""Watches the locks: who locks several rows of a table names them, and locks them in the order of their ids.
 
 So two transactions that lock some of the same rows never wait for each other.  A statement that skips rows
-that others hold waits for nobody.
+that others hold waits for nobody.  And none locks all rows of a state, those of other stacks too.
 """
 
+import contextlib
 import typing
 from collections.abc import Iterator
 
@@ -11,9 +12,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.sql import operators, visitors
 
+STATES = {"state", "status", "kind", "deleted_at"}
+"""Columns whose values many rows share."""
+
 
 class LockWatch:
-    """Collects the statements of this process that lock rows in no order, while it is entered.
+    """Collects the statements of this process that lock rows in no order, or too many, while it is entered.
 
     :ivar offences: each as its text.
     """
@@ -29,8 +33,30 @@ class LockWatch:
         sa.event.remove(Engine, "before_execute", self._look)
 
     def _look(self, conn: Connection, statement: sa.ClauseElement, *_: object) -> None:
-        if not all(map(is_ordered, _queries(statement))):
+        if not all(is_ordered(query) and is_selective(query) for query in _queries(statement)):
             self.offences.add(" ".join(str(statement).split()))
+
+
+@contextlib.contextmanager
+def locks_taken() -> Iterator[list[str]]:
+    """Collect the tables whose rows the process's statements lock, in their order, while it is entered.
+
+    A table of which locked rows are skipped, instead of waited for, is marked.
+    """
+    taken: list[str] = []
+
+    def look(conn: Connection, statement: sa.ClauseElement, *_: object) -> None:
+        for query in {id(each): each for each in _queries(statement)}.values():
+            lock = query._for_update_arg
+            if lock is not None:
+                names = {each.name for each in visitors.iterate(query) if isinstance(each, sa.Table)}
+                taken.append(f"{' '.join(sorted(names))}{' unless locked' * bool(lock.skip_locked)}")
+
+    sa.event.listen(Engine, "before_execute", look)
+    try:
+        yield taken
+    finally:
+        sa.event.remove(Engine, "before_execute", look)
 
 
 def _queries(statement: sa.ClauseElement) -> Iterator[sa.Select[typing.Any]]:
@@ -48,6 +74,17 @@ def is_ordered(query: sa.Select[typing.Any]) -> bool:
     if lock is None or lock.skip_locked:
         return True
     return bool(query._order_by_clauses) or _is_of_one(query)
+
+
+def is_selective(query: sa.Select[typing.Any]) -> bool:
+    """Return whether a query that locks rows says more of them than their states."""
+    if query._for_update_arg is None:
+        return True
+    whole = query.whereclause
+    columns = (
+        [] if whole is None else [each for each in visitors.iterate(whole) if isinstance(each, sa.Column)]
+    )
+    return any(column.key not in STATES for column in columns)
 
 
 def _is_of_one(query: sa.Select[typing.Any]) -> bool:

@@ -1,6 +1,7 @@
 """The database of a test: empty, upgraded, on each of the three servers in turn."""
 
 import pathlib
+import sqlite3
 from collections.abc import Iterator
 
 import pytest
@@ -31,8 +32,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _upgraded(url: str) -> Iterator[Database]:
     database = Database(url, pool_size=20, limits=PATIENT)
     upgrade.upgrade(database)
+    if database.dialect == "sqlite":
+        sa.event.listen(database.engine, "connect", _reverse)
+        database.engine.dispose()
     yield database
     database.close()
+
+
+def _reverse(connection: sqlite3.Connection, _: object) -> None:
+    """Let SQLite return rows the other way round where a query does not say their order."""
+    connection.execute("PRAGMA reverse_unordered_selects = ON")
 
 
 @pytest.fixture(scope="session")

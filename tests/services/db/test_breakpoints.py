@@ -8,6 +8,7 @@ from services.db.rows import (
     Graph,
     a_stack,
     claim_all,
+    new_id,
     on,
     outcome,
     raised,
@@ -257,6 +258,26 @@ def test_of_many_held_tasks_the_first_are_read(database: Database) -> None:
 
     assert names(None) == ["a", "b", "c"]
     assert names(2) == ["a", "b"]
+
+
+def test_breakpoints_of_a_tree_are_listed_from_the_top_with_their_paths(database: Database) -> None:
+    """Whatever the order of their ids is."""
+    root = store_graph(database, {"x": [], "y": []}, stack=a_stack(id=f"f{new_id()[1:]}"))
+    fields = {"live_name": None, "parent_id": root.stack.id, "root_id": root.stack.id, "depth": 1}
+    nested = {
+        name: store_graph(
+            database,
+            {"a": []},
+            stack=a_stack(id=f"{digit}{new_id()[1:]}", parent_resource_id=root.resources[name], **fields),
+        )
+        for name, digit in (("x", "1"), ("y", "0"))
+    }
+    for task_id in (root.tasks["x"], *(graph.tasks["a"] for graph in nested.values())):
+        set_task(database, task_id, state=TaskState.HELD, hook="pre-create")
+    held, traversals = database.read(lambda conn: breakpoints.held_in_tree(conn, root.stack.id))
+    assert [item.path for item in held] == ["x", "x/a", "y/a"]
+    graphs = [root, *nested.values()]
+    assert list(traversals.items()) == [(graph.traversal, graph.stack.id) for graph in graphs]
 
 
 def test_only_a_stack_in_progress_names_its_breakpoints(database: Database) -> None:

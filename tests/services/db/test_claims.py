@@ -11,6 +11,7 @@ from services.db.rows import (
     Graph,
     a_stack,
     claim_all,
+    on,
     outcome,
     raised,
     resource,
@@ -25,7 +26,7 @@ from stoker.db import events
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import MemberId, TaskId
-from stoker.db.states import Status, TaskState
+from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
 from stoker.db.work.claim import Claim, Claimant, lock
 
@@ -96,9 +97,10 @@ def test_only_the_attempt_that_runs_locks_its_claim(
 
 def test_a_claim_shows_the_action_on_the_resource_and_in_the_events_once(database: Database) -> None:
     graph = store_graph(database, {"one": []})
-    [held] = claim_all(database, graph.ids)
+    [held] = claim_all(database, graph.ids, now=NOW + 1)
     row = resource(database, graph.resources["one"])
-    assert (row.action, row.status) == ("CREATE", Status.IN_PROGRESS)
+    assert (row.action, row.status, row.reason) == ("CREATE", Status.IN_PROGRESS, "state changed")
+    assert row.updated_at == NOW + 1
     database.write(lambda conn: member_claims.release(conn, [(held.task.id, 1)], now=NOW))
     [again] = claim_all(database, graph.ids, B)
     assert (again.task.attempt, again.task.member) == (2, B.member)
@@ -114,6 +116,17 @@ def test_an_attempt_after_one_that_stored_progress_has_begun(database: Database)
     [again] = claim_all(database, graph.ids, B)
     assert again.begun
     assert again.resource.progress == progress
+
+
+@on("sqlite")
+def test_a_refresh_of_a_resource_that_was_replaced_is_one_of_the_replacement(database: Database) -> None:
+    graph = store_graph(database, {"older": [], "newer": []})
+    set_task(database, graph.tasks["older"], kind=TaskKind.REFRESH, spare_id=graph.resources["newer"])
+    [held] = claim_all(database, [graph.tasks["older"]])
+    assert held.resource.id == graph.resources["newer"]
+    stored = task(database, held.task.id)
+    assert (stored.resource_id, stored.spare_id) == (graph.resources["newer"], None)
+    assert (held.task.resource_id, held.task.spare_id) == (stored.resource_id, None)
 
 
 def test_only_ready_tasks_can_be_claimed(database: Database) -> None:

@@ -2,16 +2,30 @@
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import NOW, A, B, Graph, set_task, store_graph, task
+from services.db.rows import (
+    NOW,
+    A,
+    B,
+    Graph,
+    a_snapshot,
+    a_stack,
+    set_task,
+    set_traversal,
+    stack_of,
+    store,
+    store_graph,
+    task,
+)
+from stoker.db import snapshots
 from stoker.db.engine import Database
-from stoker.db.ids import TaskId, TraversalNumber
+from stoker.db.ids import TaskId, TraversalId, TraversalNumber
 from stoker.db.rows import Task
-from stoker.db.states import REDELIVER_AFTER, Standing, TaskKind, TaskState
-from stoker.db.work import cancel, due_tasks, losses, member_claims, tasks
+from stoker.db.states import REDELIVER_AFTER, Standing, Status, TaskKind, TaskState
+from stoker.db.work import cancel, countdown, due_tasks, losses, member_claims, orphans, tasks
 
 pytestmark = pytest.mark.usefixtures("bystander")
 
@@ -189,6 +203,12 @@ def ids(found: typing.Any) -> list[TaskId]:
     return [row.id for row in found]
 
 
+def purged(conn: sa.Connection, graph: Graph) -> list[TaskId]:
+    due_tasks.purge_traversal(conn, graph.traversal)
+    remaining = {row.id for row in tasks.of_traversal(conn, graph.traversal)}
+    return [task_id for task_id in graph.ids if task_id not in remaining]
+
+
 CHECK = {"kind": TaskKind.CHECK}
 DONE = {"state": TaskState.DONE}
 QUERIES = {
@@ -214,7 +234,7 @@ QUERIES = {
         [],
     ),
     "claims of a member": Query(
-        lambda conn, graph: [task_id for task_id, *_ in tasks.claimed_by(conn, A.member)],
+        lambda conn, graph: sorted(task_id for task_id, *_ in tasks.claimed_by(conn, A.member)),
         RUNS,
         [OF_ANOTHER, {"state": TaskState.CANCELLED}],
     ),
@@ -232,6 +252,31 @@ QUERIES = {
         lambda conn, graph: ids(cancel.lock_unstarted(conn, [graph.traversal])),
         PARKED,
         [RUNS, DONE, {"traversal": "another"}],
+    ),
+    "begun, and waits for a nested stack that runs": Query(
+        lambda conn, graph: ids(tasks.begun_of_traversal(conn, graph.traversal)),
+        {**PARKED, "attempt": 1, "waits_on": "stack:another"},
+        [],
+    ),
+    "woken because they are due": Query(
+        lambda conn, graph: due_tasks.wake_due(conn, due_tasks.due(conn, NOW, limit=99), now=NOW),
+        {**PARKED, "due_at": NOW - 1},
+        [{"state": TaskState.READY}, RUNS, {"due_at": NOW + 1}],
+    ),
+    "of a member's detached steps": Query(
+        lambda conn, graph: sorted(task_id for task_id, _ in orphans.of_member(conn, A.member)),
+        {**PARKED, "member": A.member},
+        [OF_ANOTHER, RUNS],
+    ),
+    "without a step": Query(
+        lambda conn, graph: orphans.without_step(conn, [(TaskId(7), 2)], now=NOW)[graph.traversal],
+        {**PARKED, "waits_on": "step:7:2"},
+        [{"waits_on": "step:7:1"}, {"waits_on": None}],
+    ),
+    "purged": Query(
+        lambda conn, graph: purged(conn, graph),
+        {**DONE, "member": None},
+        [{"state": TaskState.READY}, PARKED, {"state": TaskState.HELD}, {**CANCELLED, "member": A.member}],
     ),
     "not started, and others": Query(
         lambda conn, graph: ids(cancel.lock_unstarted(conn, [], graph.ids[:2])), RUNS, [RUNS]
@@ -275,3 +320,90 @@ def test_a_task_that_has_not_ended_is_found(database: Database, columns: Columns
     set_task(database, second, **columns)
     found = database.read(lambda conn: tasks.find_unfinished(conn, second))
     assert (found is not None and found.id) == (second if is_there else False)
+
+
+def test_hints_are_hastened_of_what_is_ready_and_not_due(database: Database) -> None:
+    later = {"due_at": NOW + 9}
+    graph = stored(database, {"state": TaskState.READY, **later}, [RUNS, PARKED, {"due_at": NOW - 1}])
+    assert database.write(lambda conn: due_tasks.hasten_hints(conn, [graph.traversal], now=NOW)) == 2
+    moments = [task(database, task_id).due_at for task_id in graph.ids]
+    assert moments == [NOW, NOW, NOW + 9, NOW + 9, NOW - 1]
+
+
+def test_a_task_that_is_carried_over_moves_and_the_others_are_cancelled(database: Database) -> None:
+    begun = {**PARKED, "attempt": 1, "losses": {"hosts": ["a"]}}
+    graph = stored(database, begun, [{"state": TaskState.WAITING}])
+    newer = cancel.CarryOver(TraversalId("newer"), [graph.ids[0], graph.ids[2]])
+    carried = database.write(
+        lambda conn: cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW, carry_over=newer)
+    )
+    rows = [task(database, task_id) for task_id in graph.ids]
+    assert carried == graph.ids[:1], "what has not begun is planned anew"
+    assert (rows[0].traversal, rows[0].state, rows[0].losses) == ("newer", TaskState.PARKED, None)
+    assert {(row.traversal, row.state) for row in rows[1:]} == {(graph.traversal, TaskState.CANCELLED)}
+
+
+@pytest.mark.parametrize(
+    ("status", "is_over"), [(Status.IN_PROGRESS, False), (Status.COMPLETE, True), (Status.FAILED, True)]
+)
+def test_a_deletion_of_a_snapshot_goes_on_until_it_ends(
+    database: Database, status: Status, is_over: bool
+) -> None:
+    stack = store(database, a_stack())
+    snapshot = a_snapshot(stack, action="DELETE", status=status)
+    database.write(lambda conn: snapshots.insert(conn, stack, snapshot))
+    own = stack.id, snapshot.traversal
+    assert database.read(lambda conn: cancel.stopped(conn, [own])) == ({own} if is_over else set())
+
+
+def test_newer_traversals_are_those_whose_tasks_wait_for_superseded_ones(database: Database) -> None:
+    older, newer, _ = (store_graph(database, {"one": []}) for _ in range(3))
+    [row] = [replace(task(database, older.ids[0]), successors=newer.ids)]
+    left = replace(row, standing=Standing.SUPERSEDED)
+    assert database.read(lambda conn: countdown.newer_traversals(conn, [left])) == {newer.number}
+    assert database.read(lambda conn: countdown.newer_traversals(conn, [row])) == set()
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A task beside one that is held: whether the stack's deadline pauses."""
+
+    columns: Columns
+    pauses: bool
+
+
+BESIDE = {
+    "ready": Beside({"state": TaskState.READY}, False),
+    "running": Beside(RUNS, False),
+    "parked until later": Beside({**PARKED, "due_at": NOW + 9}, False),
+    "parked for a resource": Beside({**PARKED, "waits_on": "resource:1"}, False),
+    "parked for a nested stack that is gone": Beside({**PARKED, "waits_on": "stack:gone"}, True),
+    "done": Beside(DONE, True),
+    "running for an older traversal": Beside({**RUNS, "traversal": "older"}, False),
+    "ended in an older traversal": Beside({**DONE, "traversal": "older"}, True),
+    "a signal": Beside({**RUNS, "traversal": "s", "kind": TaskKind.SIGNAL}, True),
+    "a group that scales": Beside({**RUNS, "traversal": "s", "kind": TaskKind.SCALE}, False),
+    "the deletion of a snapshot": Beside({**RUNS, "traversal": "s", "kind": TaskKind.DELETE_SNAPSHOT}, True),
+    "the deletion of a snapshot that the stack's own took over": Beside(
+        {
+            **RUNS,
+            "traversal": "s",
+            "kind": TaskKind.DELETE_SNAPSHOT,
+            "standing": Standing.CARRIED_OVER,
+        },
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
+def test_a_deadline_pauses_where_nothing_runs_that_the_stack_waits_for(
+    database: Database, beside: Beside
+) -> None:
+    graph = store_graph(database, {"held": [], "beside": []}, stack=a_stack(deadline_at=NOW + 100))
+    set_task(database, graph.tasks["held"], state=TaskState.HELD, hook="pre-create")
+    set_task(database, graph.tasks["beside"], **beside.columns)
+    set_traversal(database, graph.number, held_tasks=1)
+    database.write(lambda conn: countdown.pause_deadline(conn, graph.number, now=NOW + 10))
+    stack = stack_of(database, graph.stack.id)
+    assert (stack.deadline_at, stack.remaining) == ((None, 90) if beside.pauses else (NOW + 100, None))

@@ -27,8 +27,11 @@ pytestmark = pytest.mark.usefixtures("bystander")
 
 
 def tree_of(database: Database) -> tuple[Graph, list[Graph]]:
-    """A parent that waits for two children, each with a breakpoint on `b` behind `a`; all have 100 s."""
-    parent = store_graph(database, {"x": [], "y": []}, stack=a_stack(deadline_at=NOW + 100))
+    """A parent that waits for two children, each with a breakpoint on `b` behind `a`; all have 100 s.
+
+    The parent's resources have 1,000 s.
+    """
+    parent = store_graph(database, {"x": [], "y": []}, stack=a_stack(deadline_at=NOW + 100), timeout=1000.0)
     children = []
     for name in ("x", "y"):
         below = a_stack(
@@ -70,14 +73,16 @@ def test_a_parent_stands_when_all_its_children_do_and_goes_on_with_the_first(dat
     parent, (first, second) = tree_of(database)
     stop(database, first, now=NOW + 10)
     assert (is_paused(database, first), is_paused(database, parent)) == (True, False)
-    assert task(database, parent.tasks["x"]).due_at is None
+    waiting = task(database, parent.tasks["x"])
+    assert (waiting.due_at, waiting.expires_at) == (None, None)
     stop(database, second, now=NOW + 30)
     assert stack_of(database, parent.stack.id).remaining == 70
     clear(database, first, now=NOW + 5000)
     assert stack_of(database, parent.stack.id).deadline_at == NOW + 5070
     assert stack_of(database, first.stack.id).deadline_at == NOW + 5090
     assert is_paused(database, second)
-    assert task(database, parent.tasks["x"]).due_at == NOW + 5300
+    waiting = task(database, parent.tasks["x"])
+    assert (waiting.due_at, waiting.expires_at) == (NOW + 5300, NOW + 6000)
     assert task(database, parent.tasks["y"]).due_at is None
 
 

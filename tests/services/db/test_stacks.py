@@ -1,5 +1,7 @@
 """Rows of stacks: names, compare-and-swap, deadlines, purge; and the rows that belong to them."""
 
+from dataclasses import replace
+
 import pytest
 import sqlalchemy as sa
 from services.db.rows import (
@@ -22,7 +24,7 @@ from stoker.db.engine import Database
 from stoker.db.errors import NameTaken, NotFound
 from stoker.db.ids import StackId, TraversalId
 from stoker.db.queries import stack_list
-from stoker.db.rows import Event, Stack
+from stoker.db.rows import Event, FailureCause, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status
 from stoker.db.work import stack_transitions, tasks
@@ -132,6 +134,76 @@ def test_only_the_current_traversal_ends_and_only_once(database: Database) -> No
     database.write(lambda conn: stack_transitions.begin(conn, stored, stack.traversal, action="UPDATE"))
     assert end(stack.traversal)
     assert stack_of(database, stack.id).updated_at == NOW + 1
+
+
+def test_the_contents_of_an_action_are_counted_for_its_own_stack(database: Database) -> None:
+    stack = store(database, a_stack(), a_stack())
+    columns = {"template_id": "t2", "environment_id": "e2", "files_id": "f2"}
+    begun = database.write(
+        lambda conn: stack_transitions.begin(conn, stack, new_id(), action="UPDATE", **columns)
+    )
+    assert begun
+    assert stack_of(database, stack.id).template_id == "t2"
+
+
+def test_a_deletion_ends_as_one_and_another_action_as_none(database: Database) -> None:
+    stacks_of_action = {action: store(database, a_stack(action=action)) for action in ("UPDATE", "DELETE")}
+    for action, stack in stacks_of_action.items():
+        current = {stack.id: stack.traversal}
+        ended = database.write(
+            lambda conn, current=current: stack_transitions.complete(conn, current, "well", NOW)  # type: ignore[misc]
+        )
+        assert ended == (1 if action == "UPDATE" else 0)
+    updated = replace(stacks_of_action["UPDATE"], traversal=new_id())
+    database.write(
+        lambda conn: conn.execute(
+            sa.update(tables.stack)
+            .where(tables.stack.c.id == updated.id)
+            .values(status=Status.IN_PROGRESS, traversal=updated.traversal)
+        )
+    )
+    assert not database.write(lambda conn: stack_transitions.complete_deletions(conn, [updated], NOW))
+    assert stack_of(database, updated.id).deleted_at is None
+
+
+@pytest.mark.parametrize(
+    ("action", "disable_rollback", "rolled_back", "is_marked"),
+    [
+        ("CREATE", False, True, True),
+        ("UPDATE", False, True, True),
+        ("CREATE", True, True, False),
+        ("CREATE", False, False, False),
+        ("DELETE", False, True, False),
+        ("CHECK", False, True, False),
+    ],
+)
+def test_a_failure_is_marked_for_rollback_where_the_user_asked_for_it(
+    database: Database, action: str, disable_rollback: bool, rolled_back: bool, is_marked: bool
+) -> None:
+    stack = store(database, a_stack(action=action, disable_rollback=disable_rollback))
+    failure = Failure("why", rolled_back=rolled_back)
+    current = {stack.id: stack.traversal}
+    assert database.write(lambda conn: stack_transitions.fail(conn, current, failure, NOW))
+    assert stack_of(database, stack.id).rollback_at == (NOW if is_marked else None)
+
+
+def test_a_rollback_begins_for_a_stack_that_has_failed_and_is_marked(database: Database) -> None:
+    failed = {"status": Status.FAILED, "failure_cause": FailureCause("why")}
+    marked = {**failed, "rollback_at": NOW}
+    stored = [
+        a_stack(**marked),
+        a_stack(**marked),
+        a_stack(**failed),
+        a_stack(rollback_at=NOW),
+    ]
+    store(database, *stored)
+    for stack in (stored[0], *stored[2:]):
+        database.write(
+            lambda conn, stack=stack: stack_transitions.begin_rollback(  # type: ignore[misc]
+                conn, stack.id, new_id(), "back", deadline_at=NOW + 9
+            )
+        )
+    assert [stack_of(database, stack.id).action for stack in stored] == ["ROLLBACK", *["CREATE"] * 3]
 
 
 def test_deadlines_come_in_order_page_by_page(database: Database) -> None:

@@ -34,7 +34,15 @@ from stoker.db.rows import Task
 from stoker.db.schema import tables
 from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskKind, TaskState, TraversalState
-from stoker.db.work import commit, due_tasks, endings, member_claims, stack_transitions, tasks
+from stoker.db.work import (
+    carry_over,
+    commit,
+    due_tasks,
+    endings,
+    member_claims,
+    stack_transitions,
+    tasks,
+)
 from stoker.db.work.cancel import cancel_unstarted
 from stoker.db.work.claim import Claim
 from stoker.engine import cancel
@@ -287,3 +295,31 @@ def test_a_lost_step_is_shown_where_it_may_have_changed_something(
     database.write(lambda conn: member_claims.release(conn, claims, now=NOW))
     row = resource(database, held.resource.id)
     assert (row.action, row.status) == state
+
+
+@on("sqlite")
+def test_what_is_carried_over_moves_to_the_present_traversal_once_it_has_begun(database: Database) -> None:
+    graph = store_graph(database, {"begun": [], "idle": []})
+    claimed = [held.task for held in claim_all(database, graph.ids)]
+    newer = new_id()
+    number = TraversalNumber(10**9)
+
+    def supersede_and_carry_over(conn: sa.Connection) -> None:
+        stack = stacks.lock(conn, graph.stack.id)
+        assert stack_transitions.begin(conn, stack, newer, action="UPDATE")
+        tasks.supersede(conn, claimed, spared=graph.ids)
+        stored = traversals.get(conn, graph.number)
+        assert stored is not None
+        traversals.insert(conn, replace(stored, id=number, traversal=newer, open_tasks=0))
+        r = tables.resource
+        progress = {"task": graph.tasks["begun"]}
+        conn.execute(sa.update(r).where(r.c.id == graph.resources["begun"]).values(progress=progress))
+
+    database.write(supersede_and_carry_over)
+    running = [task(database, task_id) for task_id in graph.ids]
+    over = database.write(lambda conn: carry_over.superseded_tasks(conn, running))
+    assert over == {graph.tasks["idle"]}
+    begun, idle = (task(database, task_id) for task_id in graph.ids)
+    assert (begun.traversal, begun.finish_id) == (newer, number)
+    assert (idle.traversal, idle.finish_id) == (graph.traversal, graph.number)
+    assert traversal_of(database, number).open_tasks == 1

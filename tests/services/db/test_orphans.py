@@ -1,0 +1,144 @@
+"""Objects of steps that did not stop: which rows keep them, and whose they are by the time the step ends."""
+
+import typing
+
+import pytest
+import sqlalchemy as sa
+from services.db.rows import NOW, B, Graph, claim_all, resource, set_task, store_graph, task
+from stoker.db import events, resources
+from stoker.db.engine import Database
+from stoker.db.ids import TaskId
+from stoker.db.rows import Event, OrphanedCreate, ReadyTasks
+from stoker.db.schema import tables
+from stoker.db.states import Status, TaskState
+from stoker.db.work import orphans
+
+pytestmark = pytest.mark.usefixtures("bystander")
+
+
+def orphan_of(database: Database, graph: Graph) -> OrphanedCreate:
+    """The create of a graph's one resource, whose step runs on although its task was cancelled."""
+    [held] = claim_all(database, graph.ids)
+    set_task(database, held.task.id, state=TaskState.CANCELLED, due_at=None)
+    return OrphanedCreate(held.task, held.resource)
+
+
+def keepers(database: Database, graph: Graph) -> list[TaskId]:
+    """The deletions that wait for steps of the graph."""
+    s = tables.stack
+    t = tables.task
+    query = sa.select(t.c.id).join(s, s.c.id == t.c.stack_id).where(s.c.parent_id == graph.stack.id)
+    return [TaskId(i) for i in database.read(lambda conn: conn.execute(query).scalars().all())]
+
+
+def resolve(database: Database, orphan: OrphanedCreate, physical_id: str | None) -> ReadyTasks:
+    return database.write(lambda conn: orphans.resolve(conn, orphan, physical_id, now=NOW))
+
+
+def test_what_a_step_makes_is_deleted_by_the_task_that_waits_for_that_step(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    other_graph = store_graph(database, {"one": []})
+    orphan = orphan_of(database, graph)
+    other = orphan_of(database, other_graph)
+    for each in (other, orphan):
+        database.write(lambda conn, each=each: orphans.record(conn, each, now=NOW))  # type: ignore[misc]
+    [keeper] = keepers(database, graph)
+    [other_keeper] = keepers(database, other_graph)
+    assert list(resolve(database, orphan, "p").values()) == [[keeper]]
+    assert task(database, keeper).state == TaskState.READY
+    assert resource(database, task(database, keeper).resource_id).physical_id == "p"
+    waiting = task(database, other_keeper)
+    assert waiting.state == TaskState.PARKED
+    assert resource(database, waiting.resource_id).physical_id is None
+    assert resource(database, graph.resources["one"]).physical_id is None
+
+
+def test_a_recorded_create_follows_its_conductor_to_another_name(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    orphan = orphan_of(database, graph)
+    database.write(lambda conn: orphans.record_detached(conn, orphan, now=NOW))
+    [keeper] = keepers(database, graph)
+    renamed = OrphanedCreate(type(orphan.task)(**{**vars(orphan.task), "member": B.member}), orphan.resource)
+    database.write(lambda conn: orphans.record_detached(conn, renamed, now=NOW))
+    assert keepers(database, graph) == [keeper], "it is not recorded again"
+    assert task(database, keeper).member == B.member
+
+
+LATER = {"state": TaskState.DONE, "attempt": 2}
+FATES: dict[str, tuple[dict[str, typing.Any], dict[str, typing.Any], bool]] = {
+    "cancelled, and nobody has it": ({"state": TaskState.CANCELLED}, {}, True),
+    "its own result was stored": ({"state": TaskState.DONE}, {}, False),
+    "a later attempt is at it": ({"state": TaskState.RUNNING, "attempt": 2}, {}, False),
+    "a later attempt has the same object": (LATER, {"physical_id": "p"}, False),
+    "a later attempt has another object": (LATER, {"physical_id": "q"}, True),
+}
+"""Names -> columns of the task and of its resource, and whether the object is to be deleted."""
+
+
+@pytest.mark.parametrize("fate", FATES.values(), ids=FATES)
+def test_an_object_that_no_task_waits_for_is_deleted_where_it_is_nobodys(
+    database: Database, fate: tuple[dict[str, typing.Any], dict[str, typing.Any], bool]
+) -> None:
+    columns, of_resource, is_nobodys = fate
+    store_graph(database, {"a namesake": []})
+    graph = store_graph(database, {"one": []})
+    orphan = orphan_of(database, graph)
+    set_task(database, graph.ids[0], **columns)
+    if of_resource:
+        row = {"id": graph.resources["one"], **of_resource}
+        database.write(lambda conn: resources.store_changes(conn, [row], now=NOW))
+    woken = resolve(database, orphan, "p")
+    assert list(woken.values()) == ([keepers(database, graph)] if is_nobodys else [])
+    assert len(keepers(database, graph)) == is_nobodys
+    for keeper in keepers(database, graph):
+        assert resource(database, task(database, keeper).resource_id).physical_id == "p"
+
+
+def event(graph: Graph, action: str, name: str, physical_id: str) -> Event:
+    return Event(
+        stack_id=graph.stack.id,
+        resource_name=name,
+        resource_type="T",
+        physical_id=physical_id,
+        action=action,
+        status=Status.COMPLETE,
+        reason="",
+        at=NOW,
+    )
+
+
+CREATED = ("CREATE", "one", "p")
+DELETED = ("DELETE", "one", "p")
+
+
+@pytest.mark.parametrize(
+    ("own", "foreign", "is_nobodys"),
+    [
+        ([], [], True),
+        ([CREATED], [], False),
+        ([CREATED, DELETED], [], True),
+        ([DELETED, CREATED], [], False),
+        ([("CREATE", "two", "p")], [], True),
+        ([("CREATE", "one", "q")], [], True),
+        ([], [CREATED], True),
+        ([CREATED], [DELETED], False),
+    ],
+)
+def test_an_object_of_a_resource_that_is_gone_is_the_users_where_its_stack_was_abandoned(
+    database: Database,
+    own: list[tuple[str, str, str]],
+    foreign: list[tuple[str, str, str]],
+    is_nobodys: bool,
+) -> None:
+    graph = store_graph(database, {"one": []})
+    other = store_graph(database, {"one": []})
+    orphan = orphan_of(database, graph)
+    recorded = [*(event(graph, *each) for each in own), *(event(other, *each) for each in foreign)]
+
+    def delete(conn: sa.Connection) -> None:
+        events.add_many(conn, recorded)
+        resources.delete_many(conn, [graph.resources["one"]])
+
+    database.write(delete)
+    resolve(database, orphan, "p")
+    assert len(keepers(database, graph)) == is_nobodys
