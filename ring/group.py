@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import requests
 from tooz import coordination
 
+from . import etcd_records
 from .file_records import Unreadable, pass_over_unreadable
 
 LOG = logging.getLogger(__name__)
@@ -161,6 +162,27 @@ class Group:
                 self._change(record)
             self._record = record
             self._renew_at = renew_at
+
+    def exchange(self, record: Record) -> list[Record] | None:
+        """Change our record to this one, and read the records of all members, by one request.
+
+        :returns: None: the backend has no such request, or our record is not in the group as we left it; then
+            `read` and `write` find out why.
+        :raises GroupError: the backend failed.
+        """
+        written = self._record
+        if written is None or written["incarnation"] != record["incarnation"]:
+            return None
+        if not etcd_records.can_exchange(self._slots[0]):
+            return None
+        with _translated():
+            renew_at = self._renew()
+            records = etcd_records.exchange(self._slots[0], self._group, self._ids[0], record)
+        if records is None:
+            return None
+        self._record = record
+        self._renew_at = renew_at
+        return [record for record in records if _is_record(record)]
 
     def _renew(self) -> float:
         """Renew our lease, or what the backend has in its place, if that is due.

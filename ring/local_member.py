@@ -53,10 +53,21 @@ class RecordWriter:
         :param read: the records of all members, as for `Group.write`.
         :raises GroupError: as `Group.write` raises it.
         """
+        self._group.write(self._next(me, incarnation, state), read)
+
+    def exchange(self, me: LocalMember, incarnation: str, state: str) -> list[Record] | None:
+        """Send a heartbeat and read the records of all members by one request.
+
+        :returns: as `Group.exchange`.
+        :raises GroupError: as `Group.exchange` raises it.
+        """
+        return self._group.exchange(self._next(me, incarnation, state))
+
+    def _next(self, me: LocalMember, incarnation: str, state: str) -> Record:
         if self._started_at is None:
             self._started_at = self._clock()
         self._beat += 1
-        record = {
+        return {
             "host": me.host,
             "incarnation": incarnation,
             "weight": me.weight,
@@ -65,7 +76,6 @@ class RecordWriter:
             "started_at": self._started_at,
             "beat": self._beat,
         }
-        self._group.write(record, read)
 
 
 class AbsenceWarning:

@@ -173,11 +173,7 @@ class Membership:
             if stuck := ", ".join(self._stuck()) if _other_members(self._view, self.me.host) else "":
                 self._leave_stuck(stuck)
             elif beat and not self._replaced:
-                # A member reads first, so that the heartbeat need not read its record again.  One that joins
-                # has to write first, to find itself in what it reads.
-                read = self._poll() if poll and self._incarnation is not None else None
-                self._send_heartbeat(read)
-                poll = poll and read is None
+                poll = self._send_and_poll(poll=poll)
             if poll or self._incarnation is None:
                 self._poll()
             self._unavailable = False
@@ -214,6 +210,34 @@ class Membership:
         if self._lapsed():
             self._lapse()
 
+    def _send_and_poll(self, *, poll: bool) -> bool:
+        """Send a heartbeat, and read the group if that is due; return whether it is to be read still.
+
+        A member reads first, so that the heartbeat need not read its record again, or does both at once.  One
+        that joins has to write first, to find itself in what it reads.
+        """
+        if not poll or self._incarnation is None:
+            self._send_heartbeat(None)
+            return poll
+        if not self._exchange(self._incarnation):
+            self._send_heartbeat(self._poll())
+        return False
+
+    def _exchange(self, incarnation: str) -> bool:
+        """Send a heartbeat and read the group by one request; return whether that was possible.
+
+        One that has lapsed writes nothing in its old name.
+        """
+        if self._lapsed():
+            return False
+        began = self._monotonic()
+        read = self._writer.exchange(self.me, incarnation, self._state)
+        if read is None:
+            return False
+        self._sent(began)
+        self._see(read, began)
+        return True
+
     def _send_heartbeat(self, read: Sequence[Record] | None) -> None:
         """Write our record; end the incarnation if it lapsed before the write or during it.
 
@@ -227,6 +251,10 @@ class Membership:
         if self._incarnation is None:
             self._candidate = self._process + uuid.uuid4().hex[:PROCESS]
         self._writer.write(self.me, self._incarnation or self._candidate, self._state, read)
+        self._sent(began)
+
+    def _sent(self, began: float) -> None:
+        """Note that a heartbeat is in the group, or end the incarnation if it has lapsed meanwhile."""
         self._drops.took(self._monotonic() - began)
         if self._incarnation is not None and self._lapsed():
             self._lapse()
@@ -237,11 +265,14 @@ class Membership:
     def _poll(self) -> Sequence[Record]:
         began = self._monotonic()
         read = self._group.read()
+        self._see(read, began)
+        return read
+
+    def _see(self, read: Sequence[Record], began: float) -> None:
         records, members = self._records.see(read, began)
         self._seen = began
         self._find_self(records.get(self.me.host))
         self._publish(members)
-        return read
 
     def _find_self(self, record: typing.Any) -> None:
         """Join when our own record is read: before that we do not know the other members."""

@@ -19,10 +19,12 @@ class Backend:
     """The backend that the members of a group share.
 
     :ivar away: every call fails.
+    :ivar exchanges: members write and read by one request, as on etcd.
     :ivar before: called with the method's name before each call; may move the clock, as a slow server does.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, exchanges: bool = False) -> None:
+        self.exchanges = exchanges
         self.now = 100.0
         self.records: dict[str, Record] = {}
         self.away = False
@@ -84,6 +86,12 @@ class MemoryGroup:
             raise DroppedOut("forgotten")
         self._record = self._backend.records[self._host] = dict(record)
 
+    def exchange(self, record: Record) -> list[Record] | None:
+        if not self._backend.exchanges or self._backend.records.get(self._host) != self._record:
+            return None
+        self.write(record)
+        return self.read()
+
     def read(self) -> list[Record]:
         self._contact("read")
         return list(self._backend.records.values())
@@ -93,9 +101,9 @@ class MemoryGroup:
         del self._backend.records[self._host]
 
 
-@pytest.fixture
-def backend() -> Backend:
-    return Backend()
+@pytest.fixture(params=[False, True], ids=["one by one", "at once"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    return Backend(exchanges=request.param)
 
 
 def hosts(view: View) -> list[str]:
