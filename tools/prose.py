@@ -64,6 +64,7 @@ NOT_A_NOUN = frozenset(
     (
         *("How", "What", "Who", "Whom", "Whose", "Where", "When", "Which", "Whether", "Why"),
         *("It", "Its", "They", "Their", "This", "That", "By", "If"),
+        *("Always", "Never", "Without", "Accepted", "Ignored", "Field"),
     )
 )
 """Words with which no description of a property or attribute begins: its users read it without a context."""

@@ -21,7 +21,7 @@ class DeployedServer(ResourceType):
 
     type_name = "OS::Heat::DeployedServer"
     description = (
-        "A server that exists already, and to which software deployments can be made.\n\n"
+        "An existing server, which takes software deployments.\n\n"
         "Its attribute os_collect_config is what the agent os-collect-config in the server needs."
     )
     support_status = SupportStatus(version="2015.1")

@@ -42,8 +42,8 @@ class IamUser(ResourceType):
     has_rules_in_stack = True
     support_status = OLD
     properties_schema = {
-        "Path": Property("string", "Without effect, as in Heat."),
-        "Groups": Property("list", "Without effect, as in Heat."),
+        "Path": Property("string", "Path of the user; without effect, as in Heat."),
+        "Groups": Property("list", "Groups of the user; without effect, as in Heat."),
         "LoginProfile": Property(
             "map",
             "Login profile; without effect, because the user cannot log in.",
@@ -51,7 +51,7 @@ class IamUser(ResourceType):
         ),
         "Policies": Property(
             "list",
-            "Names of access policies of the stack: readable are resources that all of them name; if "
+            "Names of access policies of the stack: the user can read resources that all of them name; if "
             "omitted, all resources.",
         ),
     }

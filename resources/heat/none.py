@@ -21,12 +21,14 @@ class NoneResource(ResourceType):
 
     type_name = "OS::Heat::None"
     description = (
-        "Replaces a type that the environment's resource_registry switches off.\n\n"
+        "A placeholder for a type that the environment's resource_registry switches off.\n\n"
         "It takes any properties, makes nothing, has None for each attribute and is never replaced."
     )
     support_status = SupportStatus(version="5.0.0")
-    properties_schema = {ANY_NAME: Property("any", update_allowed=True)}
-    attributes_schema = {ANY_NAME: Attribute()}
+    properties_schema = {
+        ANY_NAME: Property("any", "Property of the replaced type; without effect.", update_allowed=True)
+    }
+    attributes_schema = {ANY_NAME: Attribute("Attribute of the replaced type; always null.")}
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         """Return an id made from the key: the same for every repetition."""

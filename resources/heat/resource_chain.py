@@ -17,7 +17,7 @@ class ResourceChain(GroupResource):
 
     type_name = "OS::Heat::ResourceChain"
     description = (
-        "One resource of each type of a list, all with the same properties.\n\n"
+        "A chain of resources: one of each type of a list, all with the same properties.\n\n"
         "Each is made after the one before it, or all at once if the chain is concurrent. They are the "
         "resources of a stack of their own."
     )

@@ -50,7 +50,7 @@ class ResourceGroup(GroupResource):
 
     type_name = "OS::Heat::ResourceGroup"
     description = (
-        "Many resources of one definition.\n\n"
+        "A group of resources of one definition.\n\n"
         "They are the resources of a stack of their own. In the texts of their properties the index variable "
         "stands for the name of the member. An attribute of the group is the list of what its members have "
         "for it; one of a single member is resource.NAME.ATTRIBUTE."

@@ -32,10 +32,10 @@ from .software_io import INPUT, OUTPUT, UNGROUPED, declared_inputs, declared_out
 _GROUP_TEXT = "Name of the configuration tool, as the agents in servers know it."
 _OPTIONS = Property("map", "Options of the configuration tool.")
 _INPUTS = Property(
-    "list", "Inputs, which deployments have the values of.", schema=Property("map", "Input.", schema=INPUT)
+    "list", "Inputs, whose values deployments set.", schema=Property("map", "Input.", schema=INPUT)
 )
 _OUTPUTS = Property(
-    "list", "Outputs, which servers signal the values of.", schema=Property("map", "Output.", schema=OUTPUT)
+    "list", "Outputs, whose values servers signal.", schema=Property("map", "Output.", schema=OUTPUT)
 )
 _CONFIG = Attribute("Configuration.", "string", from_property="config")
 

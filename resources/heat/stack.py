@@ -69,7 +69,7 @@ class StackResource(NestedType):
     has_member_attributes = True
     shows_resources = True
     description = (
-        "A stack of its own inside of this one, or in another region or cloud.\n\n"
+        "A nested stack, or a stack in another region or cloud.\n\n"
         "Its template, parameters and timeout are properties; its outputs are attributes."
     )
     support_status = SupportStatus(version="2014.2")
@@ -116,7 +116,7 @@ class AwsStack(NestedType):
 
     type_name = "AWS::CloudFormation::Stack"
     description = (
-        "A stack of its own inside of this one.\n\n"
+        "A nested stack with a template from a URL.\n\n"
         "Its template is fetched from its address with each create and update; its outputs are attributes."
     )
     support_status = SupportStatus(version="2014.1")

@@ -37,7 +37,7 @@ class Host(BlazarType):
     apart = (CAPABILITY,)
     properties_schema = {
         "name": Property("string", "Host name at the compute service.", required=True),
-        CAPABILITY: Property("map", "Extra capabilities, which leases can select hosts by."),
+        CAPABILITY: Property("map", "Extra capabilities, by which leases can select hosts."),
     }
     attributes_schema = ATTRIBUTES
 

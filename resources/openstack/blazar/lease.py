@@ -80,13 +80,15 @@ class Lease(BlazarType):
         "events": Property("list", "Additional events.", default=[], schema=EVENT),
     }
     attributes_schema = {
-        **{
-            name: Attribute("Field of the same name in the service's API.", "string")
-            for name in (
-                *("name", "start_date", "end_date", "created_at", "updated_at"),
-                *("status", "user_id", "project_id", "trust_id"),
-            )
-        },
+        "name": Attribute("Name of the lease.", "string"),
+        "start_date": Attribute("Start time.", "string"),
+        "end_date": Attribute("End time.", "string"),
+        "created_at": Attribute("Time of creation.", "string"),
+        "updated_at": Attribute("Time of the last update.", "string"),
+        "status": Attribute("Status of the lease.", "string"),
+        "user_id": Attribute("Id of the user who created the lease.", "string"),
+        "project_id": Attribute("Id of the owning project.", "string"),
+        "trust_id": Attribute("Id of the trust by which the service acts for the user.", "string"),
         "degraded": Attribute("Degradation: true if some reserved resources are unavailable.", "boolean"),
         RESERVATIONS: Attribute("Reservations.", "list"),
         "events": Attribute("Events.", "list"),

@@ -57,18 +57,15 @@ class BareMetalPort(DeclaredType):
         ),
     }
     attributes_schema = {
-        **{
-            name: Attribute("Field of the same name in the service's API.", "string")
-            for name in ("address", "node_uuid", "portgroup_uuid", "physical_network")
-        },
-        **{
-            name: Attribute("Field of the same name in the service's API.", "boolean")
-            for name in ("pxe_enabled", "is_smartnic")
-        },
-        **{
-            name: Attribute("Field of the same name in the service's API.", "map")
-            for name in ("local_link_connection", "internal_info", "extra")
-        },
+        "address": Attribute("MAC address.", "string"),
+        "node_uuid": Attribute("Id of the node.", "string"),
+        "portgroup_uuid": Attribute("Id of the port group.", "string"),
+        "physical_network": Attribute("Name of the physical network.", "string"),
+        "pxe_enabled": Attribute("PXE boot: true if the port may be used for it.", "boolean"),
+        "is_smartnic": Attribute("Smart NIC: true if the port belongs to one.", "boolean"),
+        "local_link_connection": Attribute("Local link connection to the switch.", "map"),
+        "internal_info": Attribute("Internal information of the bare metal service about the port.", "map"),
+        "extra": Attribute("Extra metadata.", "map"),
     }
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:

@@ -223,17 +223,19 @@ class Cluster(ContainerType):
         ),
     }
     attributes_schema = {
-        **{
-            name: Attribute("Field of the same name in the service's API.", "string")
-            for name in (
-                *("api_address", "cluster_template_id", "coe_version", "container_version"),
-                *("discovery_url", "keypair", "name", "stack_id", "status", "status_reason"),
-            )
-        },
-        **{
-            name: Attribute("Field of the same name in the service's API.", "integer")
-            for name in ("create_timeout", "master_count", "node_count")
-        },
+        "api_address": Attribute("Address of the cluster's API.", "string"),
+        "cluster_template_id": Attribute("Id of the cluster template.", "string"),
+        "coe_version": Attribute("Version of the container orchestration engine (COE).", "string"),
+        "container_version": Attribute("Version of the container runtime.", "string"),
+        "create_timeout": Attribute("Timeout of the creation, in minutes.", "integer"),
+        "discovery_url": Attribute("Discovery URL, by which the nodes find each other.", "string"),
+        "keypair": Attribute("Name of the nodes' key pair.", "string"),
+        "master_count": Attribute("Number of master nodes.", "integer"),
+        "name": Attribute("Name of the cluster.", "string"),
+        "node_count": Attribute("Number of worker nodes.", "integer"),
+        "stack_id": Attribute("Id of the stack that the service made for the cluster.", "string"),
+        "status": Attribute("Status of the cluster.", "string"),
+        "status_reason": Attribute("Reason of the status.", "string"),
         "master_addresses": Attribute("IP addresses of the master nodes.", "list"),
         "node_addresses": Attribute("IP addresses of the worker nodes.", "list"),
     }

@@ -51,7 +51,7 @@ class ExternalResource(PolledAlike):
     type_name = "OS::Mistral::ExternalResource"
     support_status = SupportStatus(version="9.0.0")
     description = (
-        "Something outside that workflows of Mistral create, change, suspend, resume and delete.\n\n"
+        "An external resource: workflows of Mistral create, change, suspend, resume and delete it.\n\n"
         "An output resource_id becomes the physical id. Each workflow finds the outputs of those before it "
         "as env().heat_extresource_data."
     )

@@ -34,7 +34,7 @@ class Workflow(DeclaredType):
     type_name = "OS::Mistral::Workflow"
     support_status = SupportStatus(version="2015.1")
     description = (
-        "A workflow of Mistral: tasks, and which of them come after others.\n\n"
+        "A workflow of Mistral: tasks and their order.\n\n"
         "A signal begins an execution. Its details are a map of input and params, which win over these here."
     )
     service = "workflow"

@@ -16,7 +16,7 @@ _RULE = {
     "IpProtocol": Property("string", "IP protocol, by name or number; -1: any."),
     "SourceSecurityGroupId": Property("string", "Id of the remote security group."),
     "SourceSecurityGroupName": Property("string", "Name of the remote security group."),
-    "SourceSecurityGroupOwnerId": Property("string", "Without effect."),
+    "SourceSecurityGroupOwnerId": Property("string", "Owner of the remote security group; without effect."),
 }
 
 
@@ -61,7 +61,7 @@ class Ec2SecurityGroup(TranslatedType):
     identity = "the field ``description``"
     properties_schema = {
         "GroupDescription": Property("string", "Description of the security group.", required=True),
-        "VpcId": Property("string", "Without effect, as in Heat."),
+        "VpcId": Property("string", "Id of the VPC; without effect, as in Heat."),
         "SecurityGroupIngress": _rules("Ingress rules."),
         "SecurityGroupEgress": _rules("Egress rules; if omitted, all egress traffic is permitted."),
     }

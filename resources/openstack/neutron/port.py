@@ -101,7 +101,7 @@ class Port(NeutronType):
         "tags": TAGS,
         "replacement_policy": Property(
             "string",
-            "Accepted for older templates, and ignored.",
+            "Replacement policy; without effect.",
             default="AUTO",
             update_allowed=True,
             constraints=(AllowedValues(values=("AUTO", "REPLACE_ALWAYS")),),

@@ -37,7 +37,7 @@ from .vpc_routers import (
     set_gateway,
 )
 
-TAGS = pairs("Without effect, as in Heat.")
+TAGS = pairs("Tags; without effect, as in Heat.")
 VPC_ID = Property("string", "Id of the VPC, which is the id of its network.", required=True)
 SUBNET = Custom(check_name="neutron.subnet")
 
@@ -52,7 +52,7 @@ class Vpc(NeutronType):
     status = BUILT
     port_query = ("network_id", "{}")
     properties_schema = {
-        "CidrBlock": Property("string", "Without effect, as in Heat."),
+        "CidrBlock": Property("string", "Address range, as CIDR; without effect, as in Heat."),
         "Tags": TAGS,
     }
     attributes_schema = {
@@ -94,7 +94,7 @@ class Ec2Subnet(NeutronType):
     port_query = ("fixed_ips", "subnet_id={}")
     properties_schema = {
         "AvailabilityZone": Property(
-            "string", "Availability zone; without effect but that the attribute returns it."
+            "string", "Availability zone, which the attribute returns; without other effect."
         ),
         "CidrBlock": Property("string", "Address range, as CIDR.", required=True),
         "VpcId": VPC_ID,
@@ -102,7 +102,7 @@ class Ec2Subnet(NeutronType):
     }
     attributes_schema = {
         "AvailabilityZone": Attribute(
-            "Availability zone, as the property says.", "string", from_property="AvailabilityZone"
+            "Availability zone, as in the template.", "string", from_property="AvailabilityZone"
         )
     }
 
@@ -193,7 +193,9 @@ class VpcGatewayAttachment(ResourceType):
     implied_dependencies = (ImpliedDependency("VpcId", "AWS::EC2::RouteTable", "VpcId"),)
     properties_schema = {
         "VpcId": VPC_ID,
-        "InternetGatewayId": Property("string", "Without effect, as in Heat."),
+        "InternetGatewayId": Property(
+            "string", "Reference of the internet gateway; without effect, as in Heat."
+        ),
     }
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
@@ -300,7 +302,7 @@ class NetworkInterface(TranslatedType):
     service = "network"
     identity = "the field ``description``"
     properties_schema = {
-        "Description": Property("string", "Without effect, as in Heat."),
+        "Description": Property("string", "Description; without effect, as in Heat."),
         "GroupSet": Property(
             "list",
             "Names or ids of security groups; if omitted, the project's default group.",

@@ -34,8 +34,9 @@ _DEAD_PEERS = {
 }
 
 
-def _strings(*names: str) -> Mapping[str, Attribute]:
-    return {name: Attribute("Field of the same name in the service's API.", "string") for name in names}
+def _returned(properties: Mapping[str, Property], *names: str) -> Mapping[str, Attribute]:
+    """Return attributes that are fields of the service with the names and meanings of properties."""
+    return {name: Attribute(properties[name].description, "string") for name in names}
 
 
 class VPNService(DescribedType):
@@ -69,7 +70,9 @@ class VPNService(DescribedType):
     }
     attributes_schema = {
         **SHOWN,
-        **_strings("admin_state_up", "description", "router_id", "subnet_id"),
+        **_returned(properties_schema, "admin_state_up", "description"),
+        "router_id": Attribute("Id of the router.", "string"),
+        "subnet_id": Attribute("Id of the local subnet.", "string"),
         "status": STATUS,
     }
 
@@ -121,8 +124,8 @@ class IKEPolicy(DescribedType):
     }
     attributes_schema = {
         **SHOWN,
-        **_strings("auth_algorithm", "description", "encryption_algorithm", "ike_version", "pfs"),
-        **_strings("phase1_negotiation_mode"),
+        **_returned(properties_schema, "auth_algorithm", "description", "encryption_algorithm"),
+        **_returned(properties_schema, "ike_version", "pfs", "phase1_negotiation_mode"),
         "lifetime": Attribute("Lifetime of the security association.", "map"),
     }
 
@@ -169,8 +172,8 @@ class IPsecPolicy(DescribedType):
     }
     attributes_schema = {
         **SHOWN,
-        **_strings("auth_algorithm", "description", "encapsulation_mode", "encryption_algorithm", "pfs"),
-        **_strings("transform_protocol"),
+        **_returned(properties_schema, "auth_algorithm", "description", "encapsulation_mode"),
+        **_returned(properties_schema, "encryption_algorithm", "pfs", "transform_protocol"),
         "lifetime": Attribute("Lifetime of the security association.", "map"),
     }
 
@@ -215,10 +218,10 @@ class IPsecSiteConnection(DescribedType):
     }
     attributes_schema = {
         **SHOWN,
-        **_strings(
-            "admin_state_up", "auth_mode", "description", "ikepolicy_id", "initiator", "ipsecpolicy_id"
-        ),
-        **_strings("mtu", "peer_address", "peer_id", "route_mode", "vpnservice_id"),
+        **_returned(properties_schema, "admin_state_up", "description", "ikepolicy_id", "initiator"),
+        **_returned(properties_schema, "ipsecpolicy_id", "mtu", "peer_address", "peer_id", "vpnservice_id"),
+        "auth_mode": Attribute("Authentication mode.", "string"),
+        "route_mode": Attribute("Route mode.", "string"),
         "dpd": Attribute("Dead peer detection (DPD).", "map"),
         "peer_cidrs": Attribute("Networks behind the peer, as CIDR.", "list"),
         "psk": Attribute("Pre-shared key (PSK).", "string", sensitive=True),

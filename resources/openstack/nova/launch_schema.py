@@ -14,20 +14,20 @@ SERVER = Custom(check_name="nova.server")
 
 _EBS = {
     "DeleteOnTermination": Property("boolean", "Deletion of the volume with the server.", default=True),
-    "Iops": Property("number", "Without effect."),
+    "Iops": Property("number", "I/O operations per second; without effect."),
     "SnapshotId": Property(
         "string",
         "Name or id of the snapshot that the volume is created from; required.",
         constraints=(Custom(check_name="cinder.snapshot"),),
     ),
     "VolumeSize": Property("string", "Size of the volume, in GB; if omitted, that of the snapshot."),
-    "VolumeType": Property("string", "Without effect."),
+    "VolumeType": Property("string", "Volume type; without effect."),
 }
 _DEVICE = {
     "DeviceName": Property("string", "Device name in the server, such as vdb.", required=True),
     "Ebs": Property("map", "Volume of the device; required.", schema=_EBS),
-    "NoDevice": Property("map", "Without effect."),
-    "VirtualName": Property("string", "Without effect."),
+    "NoDevice": Property("map", "Device to leave out; without effect."),
+    "VirtualName": Property("string", "Name of an ephemeral disk; without effect."),
 }
 
 

@@ -60,7 +60,7 @@ _ROLLING = {
     ),
 }
 _COMMON = {
-    "AvailabilityZones": Property("list", "Without effect, as in Heat.", required=True),
+    "AvailabilityZones": Property("list", "Availability zones; without effect, as in Heat.", required=True),
     "LoadBalancerNames": Property(
         "list", "Load balancers; refused unless the list is empty, because no load balancer follows a group."
     ),
@@ -166,7 +166,9 @@ class InstanceGroup(LaunchedGroup):
     """A number of servers."""
 
     type_name = "OS::Heat::InstanceGroup"
-    description = "Servers of one launch configuration.\n\nThey are the resources of a stack of their own."
+    description = (
+        "A group of servers of one launch configuration.\n\nThey are the resources of a stack of their own."
+    )
     properties_schema = {
         CONFIGURATION: Property(
             "string", "Reference of the launch configuration.", required=True, update_allowed=True

@@ -242,7 +242,7 @@ ATTRIBUTES: Mapping[str, Attribute] = {
     "accessIPv4": Attribute("IPv4 access address, as set by an API user.", "string", volatile=True),
     "accessIPv6": Attribute("IPv6 access address, as set by an API user.", "string", volatile=True),
     "console_urls": Attribute(
-        "Always null, because console URLs expire within minutes; request one from the compute service.",
+        "Console URLs; always null, because they expire within minutes. Ask the compute service for one.",
         "map",
     ),
     "tags": Attribute("Tags.", "list"),

@@ -24,14 +24,15 @@ MONITORS: Mapping[str, str] = {"SSL": "TLS-HELLO"}
 SUBNET = "subnet"
 ADDRESS = "address"
 """Outputs of the nested stack."""
-WITHOUT_EFFECT = "Without effect, as in Heat."
-EMPTY = Attribute("Always empty, as in Heat.", "string")
-EMPTY_ATTRIBUTES = (
-    "CanonicalHostedZoneName",
-    "CanonicalHostedZoneNameID",
-    "SourceSecurityGroup.GroupName",
-    "SourceSecurityGroup.OwnerAlias",
-)
+EMPTY_ATTRIBUTES = {
+    name: Attribute(f"{meaning}; always empty, as in Heat.", "string")
+    for name, meaning in {
+        "CanonicalHostedZoneName": "Name of the hosted zone",
+        "CanonicalHostedZoneNameID": "Id of the hosted zone",
+        "SourceSecurityGroup.GroupName": "Name of the source security group",
+        "SourceSecurityGroup.OwnerAlias": "Owner of the source security group",
+    }.items()
+}
 _LISTENER = {
     "InstancePort": Property("integer", "Port number of the servers.", required=True),
     "LoadBalancerPort": Property("integer", "Port number of the load balancer.", required=True),
@@ -41,11 +42,15 @@ _LISTENER = {
         required=True,
         constraints=(AllowedValues(values=("TCP", "HTTP")),),
     ),
-    "SSLCertificateId": Property("string", WITHOUT_EFFECT),
-    "PolicyNames": Property("list", WITHOUT_EFFECT),
+    "SSLCertificateId": Property("string", "Id of the certificate; without effect, as in Heat."),
+    "PolicyNames": Property("list", "Names of policies; without effect, as in Heat."),
 }
 _CHECK = {
-    "HealthyThreshold": Property("integer", WITHOUT_EFFECT, required=True),
+    "HealthyThreshold": Property(
+        "integer",
+        "Number of successful checks after which a server is healthy; without effect, as in Heat.",
+        required=True,
+    ),
     "Interval": Property("integer", "Interval between two health checks, in seconds.", required=True),
     "Target": Property(
         "string", "Target of the health check, such as HTTP:80/path or TCP:22.", required=True
@@ -66,7 +71,9 @@ class ElasticLoadBalancer(NestedType):
     uses_credentials = True
     identity = "its nested stack"
     properties_schema = {
-        "AvailabilityZones": Property("list", WITHOUT_EFFECT, required=True),
+        "AvailabilityZones": Property(
+            "list", "Availability zones; without effect, as in Heat.", required=True
+        ),
         "HealthCheck": Property("map", "Health check of the servers.", schema=_CHECK),
         "Instances": Property("list", "Ids of the servers.", update_allowed=True),
         "Listeners": Property(
@@ -83,7 +90,7 @@ class ElasticLoadBalancer(NestedType):
     }
     attributes_schema = {
         "DNSName": Attribute("Virtual IP address of the load balancer.", "string"),
-        **dict.fromkeys(EMPTY_ATTRIBUTES, EMPTY),
+        **EMPTY_ATTRIBUTES,
     }
 
     def validate(self, properties: JsonMap) -> None:

@@ -52,7 +52,7 @@ class SwiftSignalHandle(ResourceType):
     service = OBJECTS
     identity = "the name of the object"
     attributes_schema = {
-        "token": Attribute("Always empty, because the URL needs no token.", "string"),
+        "token": Attribute("Token; always empty, because the URL needs none.", "string"),
         "endpoint": Attribute("URL to which a client writes its signal by PUT.", "string", sensitive=True),
         "curl_cli": Attribute(
             "Beginning of a command line that sends a signal. Add --data-binary "
