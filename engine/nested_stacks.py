@@ -75,7 +75,10 @@ class _Family(typing.NamedTuple):
 
 
 class NestedStacks:
-    """Reads nested stacks, and carries out the requests of steps.  Thread-safe."""
+    """Reads nested stacks, and carries out the requests of steps.  Thread-safe.
+
+    All that change something check in their transaction, by `ParentResource.guard`, whether the step may act.
+    """
 
     def __init__(self, context: EngineContext, templates: Callable[[str], str] = refuse_address) -> None:
         """Keep the collaborators.

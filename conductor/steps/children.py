@@ -1,14 +1,13 @@
 """The nested stacks that a step may create, change and read, as its resource type sees them."""
 
 import functools
-import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from ...db.ids import ResourceId, StackId
-from ...db.rows import Resource, Snapshot, Stack
+from ...db.rows import Resource, Stack
 from ...db.states import Status, TaskKind
 from ...db.work.claim import Claim
+from ...engine.nested_stacks import NestedStacks
 from ...engine.parent_resource import ParentResource
 from ...engine.planning.plan import TaskDefinition
 from ...resources.contract.children import (
@@ -22,70 +21,12 @@ from ...resources.contract.children import (
 )
 from ...resources.contract.views import physical_name
 from ...sealing.secrets import Secrets
-from ...shapes import Json, JsonMap
+from ...shapes import JsonMap
 from ...template.residual import partial
 from .child_secrets import failing_outputs, goal_with_secrets, open_inner_values, open_outputs
 from .claimed_writes import StepDatabase
 from .inputs import SealedLookup
 from .target import kept_properties
-
-
-class NestedStackOperations(typing.Protocol):
-    """The use cases of nested stacks that steps need: see engine.nested_stacks.NestedStacks.  Thread-safe.
-
-    All that change something check in their transaction, by `ParentResource.guard`, whether the step may act.
-    """
-
-    def create(self, nest: ParentResource, goal: ChildGoal, adopted: JsonMap | None = None) -> StackId:
-        """Start to create the child, or find the one that the resource has."""
-
-    def update(self, nest: ParentResource, goal: ChildGoal) -> StackId:
-        """Start to bring the child to another goal, whatever it does now."""
-
-    def delete(self, nest: ParentResource) -> None:
-        """Start to delete the child, whatever it does now; nothing happens where there is none."""
-
-    def act(self, nest: ParentResource, kind: TaskKind) -> StackId:
-        """Start to check, suspend or resume the child."""
-
-    def snapshot(self, nest: ParentResource) -> StackId:
-        """Start a snapshot of the child, or find the one that an earlier attempt has started."""
-
-    def snapshot_of(self, nest: ParentResource) -> Snapshot | None:
-        """Return the child's snapshot that a step with the parent resource's key has started."""
-
-    def delete_snapshot(self, nest: ParentResource) -> None:
-        """Start to delete that snapshot, whatever the child does."""
-
-    def find(self, stack_id: StackId, resource_id: ResourceId) -> Stack | None:
-        """Return the child of a resource; None: it has none."""
-
-    def rows(self, key: StackId) -> list[Resource]:
-        """Return the child's resources."""
-
-    def bodies(self, child: Stack, unseal: Callable[[str], Json]) -> Mapping[str, JsonMap]:
-        """Return the resources' definitions in the generated template of a child, in clear."""
-
-    def file(self, stack_id: StackId, name: str) -> str:
-        """Return a file of the stack."""
-
-    def has_template(
-        self,
-        child: Stack,
-        member: Resource,
-        resource: tuple[str, str],
-        type_name: str,
-        unseal: Callable[[str], Json],
-    ) -> bool:
-        """Return whether a type's name leads to the template that a member of a group has."""
-
-    def template(self, url: str) -> str:
-        """Return the text of a template at an address."""
-
-    def inputs(
-        self, stack_id: StackId, resource: tuple[str, str], unseal: Callable[[str], Json]
-    ) -> ChildInputs:
-        """Return the parameters that a child of a resource would get, by the resource's name and type."""
 
 
 @dataclass
@@ -104,12 +45,10 @@ class StepChildren(Children):
 
     What the step has read of the child is kept until the step changes it.
 
-    :param database: compares the claim in each transaction that changes a child.
+    :param database: compares the claim in each transaction that changes a child, by `ParentResource.guard`.
     """
 
-    def __init__(
-        self, claim: Claim, database: StepDatabase, nested: NestedStackOperations, secrets: Secrets
-    ) -> None:
+    def __init__(self, claim: Claim, database: StepDatabase, nested: NestedStacks, secrets: Secrets) -> None:
         self._claim = claim
         self._writes = database.writes_of(claim)
         self._nested = nested
@@ -216,7 +155,7 @@ class StepChildren(Children):
         resource = (claim.resource.name, claim.resource.type)
         return self._nested.inputs(claim.task.stack_id, resource, self._secrets.open)
 
-    def _forget(self) -> NestedStackOperations:
+    def _forget(self) -> NestedStacks:
         """Return the operations, for one that changes the child."""
         self._read = None
         return self._nested

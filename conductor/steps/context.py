@@ -11,6 +11,7 @@ from ...db.errors import NotFound
 from ...db.queries.deletions import open_deletions
 from ...db.states import TaskKind
 from ...db.work.claim import Claim
+from ...engine.nested_stacks import NestedStacks
 from ...engine.signal_urls import SignalAddresses
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
 from ...resources.contract.children import Children
@@ -29,7 +30,6 @@ from ...sealing.sealer import Sealer
 from ...sealing.secrets import Secrets
 from ...sealing.stored import in_clear, metadata_in_clear
 from ...shapes import Json
-from .children import NestedStackOperations
 from .claimed_writes import StepDatabase
 from .computing import Computing
 from .endpoints import KEPT, Endpoints
@@ -57,7 +57,7 @@ class StepServices:
     clock: Callable[[], float]
     addresses: SignalAddresses
     sealer: Sealer
-    nested: NestedStackOperations
+    nested: NestedStacks
     quota_wait: float
     trusts: TrustProvider = NO_TRUSTS
     endpoints: Endpoints = field(default_factory=Endpoints)
