@@ -16,6 +16,7 @@ from ...engine.signal_urls import SignalAddresses
 from ...keystone.delegated_auth import NO_TRUSTS, CredentialGone, KeystoneUnavailable, TrustProvider
 from ...resources.contract.children import Children
 from ...resources.contract.cloud import RemoteCloud
+from ...resources.contract.context import StepContext
 from ...resources.contract.errors import Cancelled, PermanentError, RetryableError
 from ...resources.contract.guests import GuestAccess, Presigned, StackUser
 from ...resources.contract.software import Software
@@ -66,8 +67,8 @@ class StepServices:
     software: SoftwareLimits = SoftwareLimits()
 
 
-class RunningStepContext:
-    """Implements StepContext for one step of one claim.
+class RunningStepContext(StepContext):
+    """Implements the three parts of StepContext for one step of one claim.
 
     :param secrets: gets the values that the step may use, and must not show.
     :param children: makes the nested stacks that the step may change.
@@ -90,125 +91,16 @@ class RunningStepContext:
         self._make_children = children
         self._unchecked: set[Hashable] = set()
 
-    @functools.cached_property
-    def children(self) -> Children:
-        """Return the nested stacks; made late, for most resources have none."""
-        return self._make_children()
-
-    @functools.cached_property
-    def software(self) -> Software:
-        """Return the software configs and deployments of the stack's project."""
-        services = self._services
-        sealer = services.sealer.of_software(self._claim.project_id)
-        access = SoftwareAccess(services.database, services.clock, sealer, services.software)
-        return StepSoftware(self._claim, access, self._secrets)
+    # -- calls to the cloud ------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Return the seconds since the epoch, UTC."""
         return self._services.clock()
 
     def checkpoint(self) -> None:
-        """End the step if it is to end.
-
-        :raises Cancelled: it is.
-        """
         if self._stop.is_set():
             raise Cancelled
 
-    def pause(self, seconds: float) -> None:
-        """Wait, unless the step is to end.
-
-        :raises Cancelled: it is.
-        """
-        if self._stop.wait(max(0.0, seconds)):
-            raise Cancelled
-
-    def sibling(self, name: str) -> Sibling:
-        """Return another resource of the stack.
-
-        :raises PermanentError: the stack has no such resource.
-        """
-        stack_id = self._claim.task.stack_id
-        try:
-            row = self._services.database.read(lambda conn: resources.by_name(conn, stack_id, name))
-        except NotFound as error:
-            raise PermanentError(f"The stack has no resource {name}") from error
-        return Sibling(
-            id=row.id,
-            name=row.name,
-            physical_id=row.physical_id,
-            metadata=metadata_in_clear(row, self._secrets.open),
-            generation=row.generation,
-        )
-
-    def referenced(self, physical_id: str) -> ReferencedResource | None:
-        """Return the resource of the stack with this physical id; None: there is none."""
-        stack_id = self._claim.task.stack_id
-        read = functools.partial(resources.with_physical_id, stack_id=stack_id, physical_id=physical_id)
-        row = self._services.database.read(read)
-        if row is None:
-            return None
-        return ReferencedResource(row.plugin, self._secrets.open_value(row.data) or {}, row.name)
-
-    def replacement(self) -> ReplacementView | None:
-        """Return the resource that has replaced this one; None: there is none."""
-        resource = self._claim.resource
-        other_id = resource.replaces if resource.reinstated else resource.replaced_by
-        if other_id is None:
-            return None
-        replacement = self._services.database.read(lambda conn: resources.by_ids(conn, [other_id])).get(
-            other_id
-        )
-        if replacement is None:
-            return None
-        data = self._secrets.open_value(replacement.data) or {}
-        return ReplacementView(replacement.plugin, str(replacement.key), replacement.physical_id, data)
-
-    def deletions(self) -> Sequence[DeletionView]:
-        """Return the resources that the deletion of the stack has still to delete."""
-        traversal = self._claim.task.traversal
-
-        def read() -> Sequence[DeletionView]:
-            rows = self._services.database.read(lambda conn: open_deletions(conn, traversal))
-            return [
-                DeletionView(row.task_id, row.plugin, row.physical_id, row.successors, row.is_certain)
-                for row in rows
-            ]
-
-        return self._services.shared.get(("deletions", traversal), read, DELETIONS_KEPT)
-
-    def signal_url(self, resource_name: str) -> str:
-        """Return the address at which signals for a resource arrive, with a token."""
-        return self._services.addresses.native(self._stack, resource_name)
-
-    def presigned(self) -> Presigned:
-        """Return the address for signals that needs no token; its signature is a secret."""
-        resource = self._claim.resource
-        address = self._services.addresses.presigned(self._stack, resource.name, resource.id)
-        self._secrets.add(address.signature)
-        return address
-
-    def signal_user(self) -> StackUser:
-        """Return the account whose token is for signals; its password is a secret."""
-        resource = self._claim.resource
-        user = self._services.addresses.signal_user(self._stack, resource.name, resource.id)
-        self._secrets.add(user.password)
-        return user
-
-    def guest_access(self) -> GuestAccess:
-        """Return the means by which the guest of this resource, a server, reads its metadata."""
-        resource = self._claim.resource
-        access = self._services.addresses.guest_access(self._stack, resource.name, resource.id)
-        self._secrets.add(access.secret_key)
-        self._secrets.add(access.presigned.signature)
-        return access
-
     def session(self) -> "Session":
-        """Return a session with the rights of the user whose credential the stack has.
-
-        :raises PermanentError: the stack has no credential, or Keystone rejects it.
-        :raises RetryableError: Keystone is unavailable.
-        """
         stack_id = self._claim.task.stack_id
         stored = self._services.database.read(lambda conn: credentials.of_stack(conn, stack_id))
         if stored is None:
@@ -223,11 +115,6 @@ class RunningStepContext:
             raise RetryableError(f"Keystone: {error}") from error
 
     def adapter(self, service: str, version: str, microversion: str | None = None) -> "Adapter":
-        """Return the endpoint of a service of the cloud, for calls with the rights of `session`.
-
-        :raises PermanentError: the stack has no credential, or the cloud no such service.
-        :raises RetryableError: Keystone or the service is unavailable.
-        """
         # The stack's end waits for a refresh, which fails nothing, and which no event shows.
         is_hurried = self._claim.task.kind == TaskKind.REFRESH
         endpoints = self._services.endpoints
@@ -236,20 +123,13 @@ class RunningStepContext:
     def remote_adapter(
         self, cloud: RemoteCloud, service: str, version: str, credential: Callable[[], Json]
     ) -> "Adapter":
-        """Return the endpoint of a service in another region or cloud.
-
-        Without a credential the rights are the stack's own.  What a credential has opened is kept for other
-        stacks of the same user, who may read the secret.
-
-        :raises PermanentError: the credential, the certificates or the region are wrong.
-        :raises RetryableError: Keystone or the service is unavailable.
-        """
         session = self.session()
         interface = (service, version)
         hide = self._secrets.add
         make = functools.partial(self._services.endpoints.remote, session, cloud, interface, credential, hide)
         if cloud.credential_secret_id is None:
             return make()[1]
+        # Other stacks of the same user may have it, too, for this user may read the secret.
         key = ("remote", session.get_user_id(), cloud, service)
         secrets, adapter = self.shared(key, make, KEPT, checked_by_use=True)
         self._secrets.add(secrets)
@@ -258,7 +138,6 @@ class RunningStepContext:
     def shared(
         self, key: Hashable, make: Callable[[], T], max_age: float, *, checked_by_use: bool = False
     ) -> T:
-        """Return the value that all steps of the stack's project share under this key."""
         project_key = (self._claim.project_id, key)
         if not checked_by_use:
             return self._services.shared.get(project_key, make, max_age)
@@ -277,6 +156,102 @@ class RunningStepContext:
         for key in unchecked:
             self._services.shared.forget(key)
         return bool(unchecked)
+
+    # -- reads of the stack ------------------------------------------------------------------------
+
+    def sibling(self, name: str) -> Sibling:
+        stack_id = self._claim.task.stack_id
+        try:
+            row = self._services.database.read(lambda conn: resources.by_name(conn, stack_id, name))
+        except NotFound as error:
+            raise PermanentError(f"The stack has no resource {name}") from error
+        return Sibling(
+            id=row.id,
+            name=row.name,
+            physical_id=row.physical_id,
+            metadata=metadata_in_clear(row, self._secrets.open),
+            generation=row.generation,
+        )
+
+    def referenced(self, physical_id: str) -> ReferencedResource | None:
+        stack_id = self._claim.task.stack_id
+        read = functools.partial(resources.with_physical_id, stack_id=stack_id, physical_id=physical_id)
+        row = self._services.database.read(read)
+        if row is None:
+            return None
+        return ReferencedResource(row.plugin, self._secrets.open_value(row.data) or {}, row.name)
+
+    def replacement(self) -> ReplacementView | None:
+        resource = self._claim.resource
+        other_id = resource.replaces if resource.reinstated else resource.replaced_by
+        if other_id is None:
+            return None
+        replacement = self._services.database.read(lambda conn: resources.by_ids(conn, [other_id])).get(
+            other_id
+        )
+        if replacement is None:
+            return None
+        data = self._secrets.open_value(replacement.data) or {}
+        return ReplacementView(replacement.plugin, str(replacement.key), replacement.physical_id, data)
+
+    def deletions(self) -> Sequence[DeletionView]:
+        traversal = self._claim.task.traversal
+
+        def read() -> Sequence[DeletionView]:
+            rows = self._services.database.read(lambda conn: open_deletions(conn, traversal))
+            return [
+                DeletionView(row.task_id, row.plugin, row.physical_id, row.successors, row.is_certain)
+                for row in rows
+            ]
+
+        return self._services.shared.get(("deletions", traversal), read, DELETIONS_KEPT)
+
+    @functools.cached_property
+    def children(self) -> Children:
+        """Return the nested stacks; made late, for most resources have none."""
+        return self._make_children()
+
+    # -- addresses for guests and signals ----------------------------------------------------------
+
+    def signal_url(self, resource_name: str) -> str:
+        return self._services.addresses.native(self._stack, resource_name)
+
+    def presigned(self) -> Presigned:
+        """Return the address for signals that needs no token; its signature is a secret."""
+        resource = self._claim.resource
+        address = self._services.addresses.presigned(self._stack, resource.name, resource.id)
+        self._secrets.add(address.signature)
+        return address
+
+    def signal_user(self) -> StackUser:
+        """Return the account whose token is for signals; its password is a secret."""
+        resource = self._claim.resource
+        user = self._services.addresses.signal_user(self._stack, resource.name, resource.id)
+        self._secrets.add(user.password)
+        return user
+
+    def guest_access(self) -> GuestAccess:
+        resource = self._claim.resource
+        access = self._services.addresses.guest_access(self._stack, resource.name, resource.id)
+        self._secrets.add(access.secret_key)
+        self._secrets.add(access.presigned.signature)
+        return access
+
+    # -- of a step only ----------------------------------------------------------------------------
+
+    def pause(self, seconds: float) -> None:
+        if self._stop.wait(max(0.0, seconds)):
+            raise Cancelled
+
+    @functools.cached_property
+    def software(self) -> Software:
+        """Return the software configs and deployments of the stack's project."""
+        services = self._services
+        sealer = services.sealer.of_software(self._claim.project_id)
+        access = SoftwareAccess(services.database, services.clock, sealer, services.software)
+        return StepSoftware(self._claim, access, self._secrets)
+
+    # -- inside ------------------------------------------------------------------------------------
 
     def _opened(self, credential: Json) -> Json:
         sealer = self._services.sealer.of_credential(self._claim.root_id)
