@@ -1,14 +1,12 @@
 """``stoker-manage --url``: the operator's commands where the database is not at hand."""
 
 import json
-import os
-import pathlib
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 from client.serving import Json, Service, serving
+from harness import programs
 
 WITHOUT_KEYSTONE = {"OS_AUTH_TYPE": "none"}
 
@@ -23,11 +21,8 @@ def manage(
     url: str, *arguments: str, access: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command without a configuration, with these variables as credentials."""
-    program = pathlib.Path(sys.executable).parent / "stoker-manage"
-    names = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-    variables = {**names, **(WITHOUT_KEYSTONE if access is None else access), "PYTHONWARNINGS": "ignore"}
-    command = [program, "--url", url, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=variables)
+    variables = {**(WITHOUT_KEYSTONE if access is None else access), "PYTHONWARNINGS": "ignore"}
+    return programs.run([programs.BIN / "stoker-manage", "--url", url, *arguments], env=variables)
 
 
 def run(service: Service, *arguments: str) -> str:

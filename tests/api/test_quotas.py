@@ -1,12 +1,11 @@
 """Quotas: what of a project's things is refused, by which request, and how an operator gives it more."""
 
-import pathlib
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 from client.serving import LIMITS, Answer, Json, Service, serving
+from harness import programs
 from harness.templates import flat, template
 
 OPTIONS = """\
@@ -15,6 +14,7 @@ max_resources_per_project = 5
 max_goals_of_project = 20000
 max_snapshots_per_project = 2
 """
+MANAGE = programs.BIN / "stoker-manage"
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +24,8 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def manage(service: Service, *arguments: str) -> subprocess.CompletedProcess[str]:
-    program = pathlib.Path(sys.executable).parent / "stoker-manage"
     files = (service.data / "stoker.conf", service.data.parent / LIMITS)
-    command = [program, *(f"--config-file={file}" for file in files), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return programs.run([MANAGE, *(f"--config-file={file}" for file in files), *arguments])
 
 
 def refused(answer: Answer) -> str:

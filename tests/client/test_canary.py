@@ -162,6 +162,7 @@ def proxies() -> Iterator[list[LyingProxy]]:
         proxy.stop()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("make_lie", "text"),
     [

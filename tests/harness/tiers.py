@@ -19,8 +19,8 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 COSTLY = ("tests/cloud/", "tests/deploy/", "tests/process/")
 """Folders of which `make test` runs what has the mark `commit`."""
-COSTLY_FIXTURES = {"pages"}
-"""Fixtures of tests to which the same applies: all documents, built as a site."""
+COSTLY_FIXTURES = {"pages", "wheel"}
+"""Fixtures of tests to which the same applies: all documents, built as a site, and a built wheel."""
 
 
 class Tier(enum.StrEnum):

@@ -22,6 +22,7 @@ def fault(scope: str, before: str) -> Mutant:
     return next(each for each in faults if (each.scope, each.before) == (scope, before))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("arguments", "noticed", "test"),
     [
