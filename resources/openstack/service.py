@@ -330,7 +330,7 @@ KINDS: Mapping[int, str] = {
 """By status code the kind of failure, which is shown before the reason."""
 
 
-def in_use(error: Conflict, users: Sequence[str] = ()) -> RetryableError:
+def in_use(error: PermanentError, users: Sequence[str] = ()) -> RetryableError:
     """Return the error of a change or deletion that the service refuses as long as something is in use.
 
     It names no pause: that of a retry grows, so that the retries last for minutes.

@@ -5,7 +5,7 @@ import typing
 import pytest
 from harness.cloud.maker import Maker
 from harness.cloud.project import Project
-from stoker.resources.contract.errors import PermanentError
+from stoker.resources.contract.errors import PermanentError, RetryableError
 from stoker.resources.contract.schema import Property
 
 Json = typing.Any
@@ -83,6 +83,12 @@ def test_changes_of_pools_of_subnets_and_address_scopes(make: Maker, project: Pr
     assert_replaced(pool, shared=True, tenant_id="other")
     subnet = make("Subnet", network=make("Net").id, subnetpool=pool.id)
     assert network.get_subnet(subnet.id).cidr.endswith("/24")
+    for thing, user in (
+        (pool, f"subnet {subnet.id}: network 400"),
+        (scope, f"subnet pool {pool.id}: network 409"),
+    ):
+        with pytest.raises(RetryableError, match=f"still in use by {user}"):
+            thing.delete()
     subnet.delete()
     assert pool.update(address_scope=None) == "updated"
     assert network.get_subnet_pool(pool.id).address_scope_id is None

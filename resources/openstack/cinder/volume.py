@@ -10,6 +10,7 @@ from ...contract import (
     Done,
     KnownResource,
     KnownStack,
+    Members,
     PermanentError,
     Poll,
     PropertyError,
@@ -92,10 +93,18 @@ class Volume(VolumeBackups, DeclaredType):
         return volume_needs(resource, cloud)
 
     def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
-        """Return the snapshots of the volume, with which the service does not delete it."""
-        snapshots = cloud.members("block-storage", "/snapshots", "snapshots")
-        taken = () if snapshots is None else snapshots.where("volume_id", physical_id)
-        return [f"the snapshot {snapshot.get('id')}" for snapshot in taken if snapshot.get("id") not in own]
+        """Return the snapshots and the servers of the volume, with which the service does not delete it."""
+        snapshots = cloud.members("block-storage", "/snapshots", "snapshots") or Members()
+        volumes = cloud.members("block-storage", "/volumes/detail", "volumes") or Members()
+        users = [
+            *(("snapshot", entry.get("id")) for entry in snapshots.where("volume_id", physical_id)),
+            *(
+                ("server", entry.get("server_id"))
+                for volume in volumes.where("id", physical_id)
+                for entry in volume.get("attachments") or ()
+            ),
+        ]
+        return [f"the {kind} {user}" for kind, user in users if user not in own]
 
     # -- creation ----------------------------------------------------------------------------------
 

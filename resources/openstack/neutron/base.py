@@ -1,13 +1,14 @@
 """The base of the types of the network service."""
 
 import typing
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 
 from ....shapes import Json, JsonMap
-from ...contract import OverQuota, ResourceView, Step, StepContext
+from ...contract import CloudFacts, OverQuota, ResourceView, Step, StepContext
 from ..declared import DeclaredType
 from ..statuses import StatusMeaning
 from .over_quota import with_numbers
+from .users import Usage, users_outside
 
 BUILT = StatusMeaning(pending=("BUILD",))
 
@@ -15,13 +16,13 @@ BUILT = StatusMeaning(pending=("BUILD",))
 class NeutronType(DeclaredType):
     """Base of the types of the network service.
 
-    :cvar port_query: parameter and value of a list of the ports that use a thing, with ``{}`` in place of the
-        thing's id; None: no ports use it.
+    :cvar used_by: the list of what uses a thing, and keeps it from being deleted; None: nothing does, or the
+        service names it.
     """
 
     service = "network"
     project_filter = "project_id"
-    port_query: typing.ClassVar[tuple[str, str] | None] = None
+    used_by: typing.ClassVar[Usage | None] = None
     apart: typing.ClassVar[Sequence[str]] = ("tags", "value_specs")
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
@@ -49,14 +50,18 @@ class NeutronType(DeclaredType):
             raise with_numbers(error, self.service_for(context), target.stack.project_id) from error
 
     def users(self, target: ResourceView, context: StepContext) -> Sequence[str]:
-        """Return the ports that use the thing, with the servers and routers that they are of."""
-        if self.port_query is None:
+        """Return the users of the thing: ports with the servers and routers that they are of, mostly."""
+        usage = self.used_by
+        if usage is None:
             return ()
-        name, value = self.port_query
-        ports = self.service_for(context).list_all(
-            "/ports", "ports", **{name: value.format(self.id_of(target))}
+        query = usage.query(self.id_of(target))
+        return sorted(
+            usage.label(user) for user in self.service_for(context).list_all(usage.path, usage.items, **query)
         )
-        return sorted(label(port) for port in ports)
+
+    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
+        """Return the users of a thing that are not of the stack."""
+        return () if self.used_by is None else users_outside(self.used_by, physical_id, own, cloud)
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether the thing gets tags, which the service takes by a call of their own only."""
@@ -89,11 +94,3 @@ class DescribedType(NeutronType):
             return None
         body = {self.item: {"description": target.properties["description"]}}
         return self._unwrapped(self.service_for(context).put(self.path_of(target), body))
-
-
-def label(port: JsonMap) -> str:
-    """Return the name of a port's user, with the port."""
-    owner = str(port["device_owner"])
-    device = "server" if owner.startswith("compute:") else "router" if "router" in owner else ""
-    text = f"port {port['id']}"
-    return f"{device} {port['device_id']} ({text})" if device else text

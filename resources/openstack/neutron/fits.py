@@ -1,6 +1,6 @@
 """Rules for addresses and networks that the cloud would refuse as it is now; pure."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....shapes import Json, JsonMap
@@ -223,22 +223,6 @@ def _owners(cloud: CloudFacts) -> dict[tuple[str, Address], _Owner]:
     return owners
 
 
-def ports_outside(own: Set[str], cloud: CloudFacts, field: str, thing: str) -> list[str]:
-    """Return the ports of others that have a thing in a field, as far as the caller sees them.
-
-    A port is the stack's own if the stack made it, or the server or router that has it.
-    """
-    ports = cloud.members("network", "/ports", "ports") or Members()
-    return [
-        f"the port {port.get('id')}"
-        for port in ports.where(field, thing)
-        if own.isdisjoint({str(port.get("id")), str(port.get("device_id"))})
-        and not str(port.get("device_owner") or "").startswith(_OF_SERVICE)
-    ]
-
-
-_OF_SERVICE = ("network:dhcp", "network:distributed", "network:ha_router")
-"""Owners of ports that the service makes, and deletes itself."""
 NETWORK_FITS = (
     addresses_outside,
     addresses_in_use,

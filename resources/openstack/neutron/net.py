@@ -1,13 +1,11 @@
 """OS::Neutron::Net: a network."""
 
-from collections.abc import Sequence, Set
-
 from ....template.constraints import Custom
-from ...contract import Attribute, CloudFacts, Property
+from ...contract import Attribute, Property
 from ..bodies import NamedRemote
 from .base import BUILT, NeutronType
-from .fits import ports_outside
 from .schema import ADMIN_STATE, DNS_DOMAIN, NAME, PORT_SECURITY, SHOWN, TAGS, TENANT, VALUE_SPECS
+from .users import PORTS, Usage
 
 
 class Net(NeutronType):
@@ -18,7 +16,7 @@ class Net(NeutronType):
     path = "/networks"
     item = "network"
     quota = {"network": 1}
-    port_query = ("network_id", "{}")
+    used_by = Usage(PORTS, "network_id")
     status = BUILT
     references = {"qos_policy": NamedRemote("neutron.qos_policy")}
     apart = ("tags", "value_specs", "dhcp_agent_ids")
@@ -62,7 +60,3 @@ class Net(NeutronType):
         "status": Attribute("Status of the network.", "string"),
         "subnets": Attribute("Ids of the subnets.", "list", volatile=True),
     }
-
-    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
-        """Return the ports of others in the network."""
-        return ports_outside(own, cloud, "network_id", physical_id)

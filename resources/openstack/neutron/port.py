@@ -23,12 +23,13 @@ from ..declared import REMOTE
 from ..marks import mark_of
 from ..names import resolve
 from ..service import MOST_USERS, Conflict, RemoteNotFound, in_use, objects_of
-from .base import BUILT, NeutronType, label
+from .base import BUILT, NeutronType
 from .fits import NETWORK_FITS
 from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
 from .released_addresses import ReleasedAddresses
 from .schema import EXTRA_PROPERTIES, HIDDEN, NAME, NETWORK, SHOWN, TAGS
+from .users import label
 
 SUBNET = Custom(check_name="neutron.subnet")
 FIXED_IP = {

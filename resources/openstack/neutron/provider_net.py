@@ -4,6 +4,7 @@ from ....template.constraints import AllowedValues
 from ...contract import Attribute, Property, SupportStatus
 from .base import BUILT, NeutronType
 from .schema import ADMIN_STATE, DNS_DOMAIN, NAME, PORT_SECURITY, SHOWN, TAGS, TENANT
+from .users import PORTS, Usage
 
 TYPES = AllowedValues(values=("local", "vlan", "vxlan", "gre", "geneve", "flat"))
 
@@ -17,7 +18,7 @@ class ProviderNet(NeutronType):
     path = "/networks"
     item = "network"
     quota = {"network": 1}
-    port_query = ("network_id", "{}")
+    used_by = Usage(PORTS, "network_id")
     status = BUILT
     renamed = {
         "network_type": "provider:network_type",

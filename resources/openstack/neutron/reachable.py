@@ -13,15 +13,11 @@ from ...contract import Certainty, CloudFacts, KnownResource, Made, Members, Mis
 from ..lists import named
 from .network_rules import FLOATING_IP, PORT, ROUTER, SUBNET
 from .schema import is_overridden
+from .users import OF_INTERFACE
 
 INTERFACE = "OS::Neutron::RouterInterface"
 VPC_INTERFACE = "AWS::EC2::SubnetRouteTableAssociation"
 ASSOCIATION = "OS::Neutron::FloatingIPAssociation"
-_OF_ROUTER = (
-    "network:router_interface",
-    "network:router_interface_distributed",
-    "network:ha_router_replicated",
-)
 
 
 class _NotKnown(Exception):
@@ -61,7 +57,7 @@ class _Routes:
             raise _NotKnown
         routers = {*self._of_template.get(network, ())}
         for port in self._members("/ports", "ports").where("network_id", str(network)):
-            if str(port.get("device_owner") or "").startswith(_OF_ROUTER):
+            if str(port.get("device_owner") or "").startswith(OF_INTERFACE):
                 routers.add(_id(port, "device_id"))
         return {gateway for router in routers for gateway in self._gateways_of(router)}
 

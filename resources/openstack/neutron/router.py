@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence, Set
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
@@ -25,6 +25,7 @@ from .fits import NETWORK_FITS
 from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
 from .schema import ADMIN_STATE, HIDDEN, NAME, NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS
+from .users import PORTS, Usage, interfaces_outside
 
 SUBNET = Custom(check_name="neutron.subnet")
 PHYSICAL_ID = re.compile("[:=]")
@@ -65,7 +66,7 @@ class Router(NeutronType):
     path = "/routers"
     item = "router"
     quota = {"router": 1}
-    port_query = ("device_id", "{}")
+    used_by = Usage(PORTS, "device_id")
     status = BUILT
     implied_dependencies = (
         ImpliedDependency("external_gateway_info.network|network_id", "OS::Neutron::Subnet", NETWORK),
@@ -118,6 +119,10 @@ class Router(NeutronType):
             raise PropertyError("l3_agent_ids cannot be given for a distributed router")
         if len(agents) > 1 and properties.get("ha") is False:
             raise PropertyError("l3_agent_ids can have several ids only if ha is true")
+
+    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
+        """Return the interfaces of the router that the stack has not made."""
+        return interfaces_outside(physical_id, own, cloud)
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         body = super().create_body(target, context)

@@ -1,7 +1,7 @@
 """OS::Neutron::SecurityGroup and OS::Neutron::SecurityGroupRule."""
 
 import typing
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import AllowedValues, Custom, Range
@@ -28,8 +28,8 @@ from ..names import resolve
 from ..service import Conflict, RemoteNotFound, object_of, objects_of
 from .addresses import network_of
 from .base import NeutronType
-from .fits import ports_outside
 from .schema import NAME, SHOWN
+from .users import PORTS, Usage
 
 PROTOCOLS = AllowedValues(
     values=(
@@ -149,7 +149,7 @@ class SecurityGroup(NeutronType):
     description = "A security group: rules for the traffic of ports."
     path = "/security-groups"
     item = "security_group"
-    port_query = ("security_groups", "{}")
+    used_by = Usage(PORTS, "security_groups")
     apart = ("rules",)
     properties_schema = {
         "name": NAME,
@@ -187,10 +187,6 @@ class SecurityGroup(NeutronType):
         has_egress = any(rule.get("direction", "egress") == "egress" for rule in rules)
         count = len(rules) + (0 if has_egress else len(ALL_EGRESS))
         return {"security_group": 1, "security_group_rule": count}
-
-    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
-        """Return the ports of others that have the group."""
-        return ports_outside(own, cloud, "security_groups", physical_id)
 
     def has_more(self, target: ResourceView) -> bool:
         """Return whether it has rules; a description of its own, for the mark is there at first."""

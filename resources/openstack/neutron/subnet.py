@@ -22,6 +22,7 @@ from .addresses import Address, Network, Span, address_of, host_bounds, is_host,
 from .base import NeutronType
 from .network_rules import NETWORK_RULES
 from .schema import HIDDEN, NAME, SHOWN, TAGS, TENANT, VALUE_SPECS, is_overridden
+from .users import PORTS, Usage
 
 IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
 POOL = {
@@ -50,7 +51,7 @@ class Subnet(NeutronType):
     path = "/subnets"
     item = "subnet"
     quota = {"subnet": 1}
-    port_query = ("fixed_ips", "subnet_id={}")
+    used_by = Usage(PORTS, "fixed_ips", "subnet_id")
     references = {
         "network": NamedRemote("neutron.network"),
         "subnetpool": NamedRemote("neutron.subnetpool"),

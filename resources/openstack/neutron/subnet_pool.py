@@ -2,11 +2,21 @@
 
 from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
-from ...contract import Property, PropertyError, SupportStatus
+from ...contract import (
+    PermanentError,
+    Property,
+    PropertyError,
+    ResourceView,
+    Step,
+    StepContext,
+    SupportStatus,
+)
 from ..bodies import NamedRemote
 from ..compared import ComparedType
+from ..service import in_use
 from .base import NeutronType
 from .schema import NAME, SHOWN, TAGS, TENANT
+from .users import Usage
 
 
 def _number(description: str) -> Property:
@@ -22,6 +32,7 @@ class SubnetPool(NeutronType):
     path = "/subnetpools"
     item = "subnetpool"
     quota = {"subnetpool": 1}
+    used_by = Usage("/subnets", "subnetpool_id", noun="subnet")
     references = {"address_scope": NamedRemote("neutron.address_scope")}
     apart = ("tags",)
     properties_schema = {
@@ -60,6 +71,18 @@ class SubnetPool(NeutronType):
     }
     attributes_schema = {"show": SHOWN["show"]}
 
+    def handle_delete(self, target: ResourceView, context: StepContext) -> Step:
+        """Delete the pool; the service answers 400, not 409, as long as it has subnets.
+
+        :raises RetryableError: it has some; the reason names them.
+        """
+        try:
+            return super().handle_delete(target, context)
+        except PermanentError as error:
+            if users := self.users(target, context):
+                raise in_use(error, users) from error
+            raise
+
     def validate(self, properties: JsonMap) -> None:
         """Check the order of the lengths of prefixes."""
         names = ("min_prefixlen", "default_prefixlen", "max_prefixlen")
@@ -78,6 +101,7 @@ class AddressScope(ComparedType, NeutronType):
     path = "/address-scopes"
     item = "address_scope"
     identity = "the name; which address scopes had it before is stored first"
+    used_by = Usage("/subnetpools", "address_scope_id", noun="subnet pool")
     filters = ("name",)
     references = {"tenant_id": NamedRemote("keystone.project", "tenant_id")}
     properties_schema = {

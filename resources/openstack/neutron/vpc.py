@@ -5,12 +5,13 @@ routers that are its route tables.  Whatever a template says of the range of a V
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
 from ...contract import (
     Attribute,
+    CloudFacts,
     Done,
     ImpliedDependency,
     Property,
@@ -28,6 +29,7 @@ from ..translated import TranslatedType, pairs
 from .base import BUILT, NeutronType
 from .port import Port
 from .router import PHYSICAL_ID, RouterInterface
+from .users import PORTS, Usage
 from .vpc_routers import (
     add_interface,
     external_network,
@@ -42,7 +44,15 @@ VPC_ID = Property("string", "Id of the VPC, which is the id of its network.", re
 SUBNET = Custom(check_name="neutron.subnet")
 
 
-class Vpc(NeutronType):
+class VpcPart(NeutronType):
+    """Base of the types whose routers are no resources: which ports are the stack's own is not known."""
+
+    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
+        """Return nobody."""
+        return ()
+
+
+class Vpc(VpcPart):
     """A network, and a router of the same name."""
 
     type_name = "AWS::EC2::VPC"
@@ -50,7 +60,7 @@ class Vpc(NeutronType):
     path = "/networks"
     item = "network"
     status = BUILT
-    port_query = ("network_id", "{}")
+    used_by = Usage(PORTS, "network_id")
     properties_schema = {
         "CidrBlock": Property("string", "Address range, as CIDR; without effect, as in Heat."),
         "Tags": TAGS,
@@ -84,14 +94,14 @@ class Vpc(NeutronType):
             _delete(service, f"/routers/{router['id']}")
 
 
-class Ec2Subnet(NeutronType):
+class Ec2Subnet(VpcPart):
     """A subnet, in which the router of the VPC has an interface."""
 
     type_name = "AWS::EC2::Subnet"
     description = "A subnet of a VPC, under the names of CloudFormation."
     path = "/subnets"
     item = "subnet"
-    port_query = ("fixed_ips", "subnet_id={}")
+    used_by = Usage(PORTS, "fixed_ips", "subnet_id")
     properties_schema = {
         "AvailabilityZone": Property(
             "string", "Availability zone, which the attribute returns; without other effect."
@@ -134,7 +144,7 @@ class Ec2Subnet(NeutronType):
         return {**super().attribute_values(target), **zone}
 
 
-class RouteTable(NeutronType):
+class RouteTable(VpcPart):
     """A router for some subnets of a VPC."""
 
     type_name = "AWS::EC2::RouteTable"
@@ -143,7 +153,7 @@ class RouteTable(NeutronType):
     path = "/routers"
     item = "router"
     status = BUILT
-    port_query = ("device_id", "{}")
+    used_by = Usage(PORTS, "device_id")
     properties_schema = {"VpcId": VPC_ID, "Tags": TAGS}
     attributes_schema = {
         "show": Attribute("All fields of the router, as the service's API returns them.", "map")

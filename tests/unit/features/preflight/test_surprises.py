@@ -1,5 +1,7 @@
 """Losses of an update, and users of things that it deletes, are said."""
 
+import typing
+
 import pytest
 from harness.known_cloud import KnownCloud
 from stoker.features.preflight.findings import FindingKind, obstacles
@@ -9,25 +11,53 @@ from stoker.resources.contract.known_stack import KnownStack
 from stoker.resources.contract.preflight import PlannedStack
 from unit.features.preflight.test_quota import REGISTRY
 
-OWN = frozenset({"old", "server", "port"})
+Json = typing.Any
+OWN = frozenset({"old", "server", "port", "balancer", "own", "old:subnet_id=s1", "old:port_id=i2"})
+INTERFACE = {"device_id": "old", "device_owner": "network:router_interface"}
 CLOUD = KnownCloud(
     {
         "block-storage /snapshots": [{"id": "x1", "volume_id": "old"}, {"id": "x2", "volume_id": "other"}],
+        "block-storage /volumes/detail": [
+            {"id": "old", "attachments": [{"server_id": "server"}]},
+            {"id": "other", "attachments": [{"server_id": "foreign"}]},
+        ],
+        "network /subnets": [
+            {"id": "own", "subnetpool_id": "old"},
+            {"id": "theirs", "subnetpool_id": "old"},
+            {"id": "apart", "subnetpool_id": None},
+        ],
+        "network /subnetpools": [
+            {"id": "own", "address_scope_id": "old"},
+            {"id": "p", "address_scope_id": "old"},
+        ],
         "network /ports": [
-            {"id": "p1", "network_id": "old", "device_id": "foreign", "security_groups": ["old"]},
-            {"id": "p2", "network_id": "old", "device_id": "server", "security_groups": ["old"]},
-            {"id": "port", "network_id": "old", "device_id": "", "security_groups": ["old"]},
-            {"id": "p3", "network_id": "old", "device_id": "d", "device_owner": "network:dhcp"},
-            {"id": "p4", "network_id": "other", "device_id": "foreign"},
+            *(
+                {"network_id": "old", "security_groups": ["old"], "fixed_ips": [{"subnet_id": "old"}], **port}
+                for port in (
+                    {"id": "p1", "device_id": "foreign"},
+                    {"id": "p2", "device_id": "server"},
+                    {"id": "port", "device_id": ""},
+                    {"id": "p3", "device_id": "d", "device_owner": "network:dhcp"},
+                    {"id": "p5", "device_id": "lb-balancer", "device_owner": "Octavia"},
+                    {"id": "p6", "device_id": "amphora", "name": "octavia-lb-vrrp-1"},
+                    {"id": "p7", "device_id": "share-server", "device_owner": "manila:share"},
+                )
+            ),
+            {"id": "p4", "network_id": "other", "device_id": "foreign", "fixed_ips": None},
+            {"id": "i1", **INTERFACE, "fixed_ips": [{"subnet_id": "s1"}]},
+            {"id": "i2", **INTERFACE, "fixed_ips": [{"subnet_id": "s2"}]},
+            {"id": "i3", **INTERFACE, "fixed_ips": [{"subnet_id": "own"}]},
+            {"id": "i4", **INTERFACE, "fixed_ips": [{"subnet_id": "s4"}]},
+            {"id": "i5", "device_id": "old", "device_owner": "network:router_gateway"},
         ],
     }
 )
 
 
-def surprises(type_name: str, cloud: KnownCloud, *, replaced: bool = False) -> list[str]:
+def surprises(type_name: str, cloud: KnownCloud, *, replaced: bool = False, **fields: Json) -> list[str]:
     """The messages for a thing of the type that is replaced, or deleted."""
     stack = PlannedStack(KnownStack({}), replaced=frozenset({"a"} if replaced else ()), own=OWN)
-    part = PlannedPart((), stack, {}, gone={"a": (REGISTRY.get(type_name), "old")})
+    part = PlannedPart((), stack, {}, gone={"a": (REGISTRY.get(type_name), "old")}, **fields)
     findings = list(find_surprises([part], cloud))
     assert {(finding.kind, finding.path) for finding in findings} <= {
         (FindingKind.SURPRISE, ("resources", "a"))
@@ -59,7 +89,28 @@ def test_what_is_lost_with_a_replaced_thing_is_said(type_name: str, message: str
         ("OS::Cinder::Volume", "the snapshot x1"),
         ("OS::Neutron::SecurityGroup", "the port p1"),
         ("OS::Neutron::Net", "the port p1"),
+        ("OS::Neutron::ProviderNet", "the port p1"),
+        ("OS::Neutron::Subnet", "the port p1"),
+        ("OS::Neutron::Router", "the port i4"),
+        ("OS::Neutron::SubnetPool", "the subnet theirs"),
+        ("OS::Neutron::AddressScope", "the subnet pool p"),
     ],
 )
 def test_who_uses_a_deleted_thing_outside_of_the_stack_is_named(type_name: str, user: str) -> None:
     assert surprises(type_name, CLOUD) == [f"it is deleted, but in use outside of the stack by {user}"]
+    # A nested stack may have it.
+    assert surprises(type_name, CLOUD, open=["nested"]) == []
+
+
+@pytest.mark.parametrize("type_name", ["AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::RouteTable"])
+def test_of_a_vpc_nobody_knows_the_stacks_own_ports(type_name: str) -> None:
+    assert surprises(type_name, CLOUD) == []
+
+
+def test_a_server_that_has_a_deleted_volume_is_named() -> None:
+    cloud = KnownCloud(
+        {"block-storage /volumes/detail": [{"id": "old", "attachments": [{"server_id": "x"}]}]}
+    )
+    assert surprises("OS::Cinder::Volume", cloud) == [
+        "it is deleted, but in use outside of the stack by the server x"
+    ]

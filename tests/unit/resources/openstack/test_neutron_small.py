@@ -9,7 +9,7 @@ from harness.fake_context import after, run, target_of
 from harness.resource_types import types_of
 from harness.scripted_context import ScriptedContext
 from harness.scripted_service import Answer, ScriptedService
-from stoker.resources.contract.errors import OverQuota, PermanentError, PropertyError
+from stoker.resources.contract.errors import OverQuota, PermanentError, PropertyError, RetryableError
 from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.contract.properties import validate_properties
 from stoker.resources.contract.steps import Done, Poll
@@ -437,6 +437,35 @@ def test_a_gateway_connects_and_disconnects_networks(
         (f"DELETE {path}/new", None),
     ]
     assert plugin.needs_replace(created.properties, {**created.properties, "devices": []})
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "status", "users", "noun"),
+    [
+        ("SubnetPool", "/subnetpools", 400, "subnets", "subnet"),
+        ("AddressScope", "/address-scopes", 409, "subnetpools", "subnet pool"),
+    ],
+)
+def test_what_uses_a_pool_or_a_scope_is_named_while_it_stays(
+    scripted: ScriptedService,
+    context: ScriptedContext,
+    name: str,
+    path: str,
+    status: int,
+    users: str,
+    noun: str,
+) -> None:
+    plugin = plugin_of(name)
+    properties = {"prefixes": ["10.0.0.0/8"]} if name == "SubnetPool" else {}
+    target = dataclasses.replace(target_of(plugin, properties, key=KEY), physical_id=ONE)
+    scripted.answers[f"DELETE {path}/{ONE}"] = Answer(status, {"NeutronError": {"message": "no"}})
+    scripted.answers[f"GET /{users}"] = Answer(body={users: [{"id": TWO}]})
+    with pytest.raises(RetryableError, match=f"still in use by {noun} {TWO}: network {status}: no"):
+        plugin.handle_delete(target, context)
+    scripted.answers[f"GET /{users}"] = Answer(body={users: []})
+    expected = PermanentError if status == 400 else RetryableError
+    with pytest.raises(expected, match=f"network {status}: no"):
+        plugin.handle_delete(target, context)
 
 
 NET = plugin_of("Net")

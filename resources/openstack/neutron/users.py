@@ -1,0 +1,116 @@
+"""The users of the things of the network service: ports, mostly, which its lists name; pure."""
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+
+from ....shapes import JsonMap
+from ...contract import CloudFacts, Members
+
+_OF_SERVICE = ("network:dhcp", "network:distributed", "network:floatingip_agent_gateway", "network:ha_router")
+"""Owners of ports that the service makes, and deletes itself."""
+OF_INTERFACE = (
+    "network:router_interface",
+    "network:router_interface_distributed",
+    "network:ha_router_replicated",
+)
+"""Owners of ports that are a router's interfaces."""
+_OF_BALANCER = "lb-"
+"""Begin of the device of the port of a load balancer's address; the balancer's id follows."""
+_OF_AMPHORA = "octavia-lb-vrrp-"
+"""Begin of the names of ports that go with their load balancer, whose id they do not have."""
+_OF_SHARES = "manila:"
+"""Owners of ports that go with their share network."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """A list of the service, and the field by which its members use a thing.
+
+    :ivar path: the path of the list.
+    :ivar field: the field that has the thing's id, or a list of ids.
+    :ivar key: where the field is a list of maps, the key in these that has the id.
+    :ivar noun: the word for a member; "": it is a port, which has a server or a router.
+    """
+
+    path: str
+    field: str
+    key: str = ""
+    noun: str = ""
+
+    @property
+    def items(self) -> str:
+        """The key of the members in an answer."""
+        return self.path.removeprefix("/")
+
+    def query(self, physical_id: str) -> dict[str, str]:
+        """Return the parameters of the list of those that use a thing."""
+        return {self.field: f"{self.key}={physical_id}" if self.key else physical_id}
+
+    def of(self, members: Members, physical_id: str) -> Iterator[JsonMap]:
+        """Yield the members that use a thing."""
+        if not self.key:
+            yield from members.where(self.field, physical_id)
+            return
+        for member in members:
+            entries = member.get(self.field)
+            if any(entry.get(self.key) == physical_id for entry in entries or ()):
+                yield member
+
+    def label(self, member: JsonMap) -> str:
+        """Return the name of a user, a port with its server or router."""
+        return f"{self.noun} {member['id']}" if self.noun else label(member)
+
+
+PORTS = "/ports"
+
+
+def label(port: JsonMap) -> str:
+    """Return the name of a port's user, with the port."""
+    owner = str(port.get("device_owner") or "")
+    device = "server" if owner.startswith("compute:") else "router" if "router" in owner else ""
+    text = f"port {port['id']}"
+    return f"{device} {port.get('device_id')} ({text})" if device else text
+
+
+def users_outside(usage: Usage, physical_id: str, own: Set[str], cloud: CloudFacts) -> list[str]:
+    """Return the users of a thing that are not of a stack, as far as the caller sees them.
+
+    :param own: the physical ids of the stack's things.
+    """
+    members = cloud.members("network", usage.path, usage.items) or Members()
+    users = usage.of(members, physical_id)
+    return [f"the {usage.label(user)}" for user in users if not (_names(user) & own or _goes_with_it(user))]
+
+
+def interfaces_outside(router: str, own: Set[str], cloud: CloudFacts) -> list[str]:
+    """Return the interfaces of a router that are not of a stack, as far as the caller sees them.
+
+    :param own: the physical ids of the stack's things; that of an interface has router, and subnet or port.
+    """
+    ports = cloud.members("network", PORTS, "ports") or Members()
+    return [
+        f"the port {port.get('id')}"
+        for port in ports.where("device_id", router)
+        if str(port.get("device_owner") or "").startswith(OF_INTERFACE)
+        and own.isdisjoint(_places(router, port))
+    ]
+
+
+def _places(router: str, port: JsonMap) -> Iterator[str]:
+    """Yield the ids of which a stack has one whose interface a port is: its own, or that of its subnet."""
+    yield from (str(port.get("id")), f"{router}:port_id={port.get('id')}")
+    for entry in port.get("fixed_ips") or ():
+        subnet = entry.get("subnet_id")
+        yield from (str(subnet), f"{router}:subnet_id={subnet}")
+
+
+def _names(user: JsonMap) -> Set[str]:
+    """Return the ids of a user, and of what has it: a server, a router or a load balancer."""
+    return {str(user.get("id")), str(user.get("device_id")).removeprefix(_OF_BALANCER)}
+
+
+def _goes_with_it(user: JsonMap) -> bool:
+    """Return whether a service deletes a user by itself."""
+    owner = str(user.get("device_owner") or "")
+    is_part = str(user.get("name") or "").startswith(_OF_AMPHORA) or owner.startswith(_OF_SHARES)
+    return is_part or owner.startswith(_OF_SERVICE)
