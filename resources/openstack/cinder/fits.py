@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ....shapes import JsonMap
 from ...contract import Certainty, CloudFacts, KnownResource, Misfit, PlannedStack, Thing
 from ..images import image_misfits, image_of
+from ..limits import allowance
 from ..lists import named
 from ..neutron.network_rules import SERVER
 
@@ -69,6 +70,24 @@ def volumes_smaller_than_their_source(stack: PlannedStack, cloud: CloudFacts) ->
                     str(size),
                     f"Make it {needed} GiB or larger.",
                 )
+
+
+def volumes_above_the_limit(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the volumes that are larger than one volume of the project may be."""
+    for volume in stack.new_of_type(VOLUME):
+        size = volume.values.get("size")
+        if not isinstance(size, int):
+            continue
+        most = allowance(cloud, "block-storage", "per_volume_gigabytes")
+        if most is not None and 0 <= most.limit < size:
+            yield Misfit(
+                volume.name,
+                f"the volume has {size} GiB, above the limit of {most.limit} for one volume",
+                ("size",),
+                str(size),
+                str(most.limit),
+                "Use several volumes, or ask the operator for a larger quota of per_volume_gigabytes.",
+            )
 
 
 def volumes_in_use(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
@@ -148,4 +167,4 @@ def _attached(stack: PlannedStack) -> Iterator[tuple[KnownResource, tuple[str | 
         yield attachment, ("volume_id",)
 
 
-VOLUME_FITS = (volumes_without_a_zone, volumes_smaller_than_their_source)
+VOLUME_FITS = (volumes_without_a_zone, volumes_smaller_than_their_source, volumes_above_the_limit)

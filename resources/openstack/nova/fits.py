@@ -10,7 +10,7 @@ from ..limits import allowance, detailed
 from ..lists import named
 from ..neutron.network_rules import SERVER
 from .body import WITH_FILES, encoded
-from .quota_needs import flavor_of
+from .quota_needs import FLAVOR, flavor_of, flavors_of
 
 AGGREGATE = "OS::Nova::HostAggregate"
 KEY_PAIR = "OS::Nova::KeyPair"
@@ -43,6 +43,27 @@ def _too_little_memory(server: KnownResource, image: JsonMap, flavor: JsonMap) -
             str(available),
             "Use a larger flavor.",
         )
+
+
+def flavors_that_are_disabled(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
+    """Yield the servers whose flavor no new server may have.
+
+    The service shows a disabled one to those who know its id, but not in a list.
+    """
+    makes_flavors = any(stack.known.of_type(FLAVOR)) or stack.may_change_elsewhere(FLAVOR)
+    for server in stack.new_of_type(SERVER):
+        flavor = server.thing("flavor")
+        flavors = flavors_of(cloud) if isinstance(flavor, str) and not makes_flavors else None
+        if flavors is None:
+            continue
+        matches = [*flavors.where("id", str(flavor)), *flavors.where("name", str(flavor))]
+        if all(match.get("OS-FLV-DISABLED:disabled") is True for match in matches):
+            yield Misfit(
+                server.name,
+                f"the flavor {flavor} is disabled, or does not exist",
+                ("flavor",),
+                advice="Use another flavor: `openstack flavor list` shows them.",
+            )
 
 
 def zones_that_do_not_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
@@ -241,6 +262,7 @@ def _group(group: Thing, stack: PlannedStack, cloud: CloudFacts) -> tuple[str, s
 
 
 SERVER_FITS = (
+    flavors_that_are_disabled,
     images_that_do_not_fit,
     disks_above_the_flavor,
     zones_that_do_not_exist,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ....shapes import Json, JsonMap
-from ...contract import CloudFacts, KnownResource, KnownStack, QuotaNeeds
+from ...contract import CloudFacts, KnownResource, KnownStack, Members, QuotaNeeds
 from ..cinder.sizes import size_of_snapshot
 from ..lists import named
 
@@ -16,7 +16,12 @@ def flavor_of(server: KnownResource, stack: KnownStack, cloud: CloudFacts) -> Js
     made = stack.made(thing)
     if made is not None:
         return made.values if made.type == FLAVOR else None
-    return named(cloud.members("compute", "/flavors/detail", "flavors"), thing)
+    return named(flavors_of(cloud), thing)
+
+
+def flavors_of(cloud: CloudFacts) -> Members | None:
+    """Return the flavors that the caller may use; administrators may use those of all projects."""
+    return cloud.members("compute", "/flavors/detail", "flavors", is_public="None")
 
 
 def server_needs(server: KnownResource, stack: KnownStack, cloud: CloudFacts) -> QuotaNeeds:

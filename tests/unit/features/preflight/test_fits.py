@@ -14,7 +14,15 @@ from stoker.features.preflight.planned import parts_of_creation, parts_of_update
 from stoker.features.preview.plan import ChangeKind, ResourceChange
 from stoker.resources.contract import Members
 from stoker.shapes import TypeIdentity
-from unit.features.preflight.test_quota import FLAVORS, PORTLESS, REGISTRY, compiled, resource, volume
+from unit.features.preflight.test_quota import (
+    CINDER,
+    FLAVORS,
+    PORTLESS,
+    REGISTRY,
+    compiled,
+    resource,
+    volume,
+)
 
 Json = typing.Any
 GIB = 1024**3
@@ -26,6 +34,7 @@ ZONES = [
 CLOUD: Mapping[str, Json] = {
     "compute /flavors/detail": [
         *FLAVORS,
+        {"id": "5", "name": "old", "OS-FLV-DISABLED:disabled": True},
         {"id": "0", "name": "diskless", "vcpus": 1, "ram": 64, "disk": 0},
         {"id": "4", "name": "extra", "disk": 9, "swap": 64, "OS-FLV-EXT-DATA:ephemeral": 5},
     ],
@@ -208,6 +217,15 @@ ROUTER = "OS::Neutron::Router"
             "block_device_mapping_v2.0.image",
             "needs a disk of 3 GiB, but that has 2",
         ),
+        # An administrator sees it in the list.
+        (server("image: i", "old"), {}, "flavor", "the flavor old is disabled"),
+        (server("image: i", "older"), {}, "flavor", "the flavor older is disabled"),
+        (
+            volume("size: 9"),
+            {CINDER: {"per_volume_gigabytes": {"limit": 8, "in_use": 0}}},
+            "size",
+            "the volume has 9 GiB, above the limit of 8 for one volume",
+        ),
         (volume("size: 2, image: i"), image(min_disk=3), "image", "needs a disk of 3 GiB, but that has 2"),
         (volume("size: 2, snapshot_id: snap"), {}, "size", "has 2 GiB, but its source snap has 7"),
         (volume("size: 2, source_volid: v1"), {}, "size", "has 2 GiB, but its source v1 has 3"),
@@ -379,6 +397,14 @@ def test_what_the_cloud_would_refuse_is_found(
         (server("image: i", "diskless"), image(min_disk=30)),
         (server("image: i", "twice"), image(min_disk=30, min_ram=9999)),
         (server("image: j"), image()),
+        (server("image: i", "'1'"), image()),
+        (
+            "other: {type: OS::Nova::Flavor, properties: {name: later, ram: 64, vcpus: 1}}\n"
+            + server("image: i", "later"),
+            image(),
+        ),
+        (volume("size: 9"), {CINDER: {"per_volume_gigabytes": {"limit": -1, "in_use": 0}}}),
+        (volume("size: 8"), {CINDER: {"per_volume_gigabytes": {"limit": 8, "in_use": 0}}}),
         (server("image: i"), {}),
         (server("image: i, availability_zone: nova"), image()),
         (server("image: i, availability_zone: 'moon:host'"), image()),
@@ -691,6 +717,8 @@ VALUE = {"inner.yaml": "heat_template_version: 2018-08-31\nparameters: {x: {type
 def test_groups_of_other_projects_which_an_admin_sees_are_none_for_the_compute_service() -> None:
     class Seen(KnownCloud):
         def members(self, service: str, path: str, items: str, **query: str | int) -> Json:
+            if path != "/security-groups":
+                return None
             groups = [{"id": f"g-{project}", "name": "default", "project_id": project} for project in "pq"]
             return Members(
                 [
