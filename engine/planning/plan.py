@@ -520,6 +520,13 @@ def needs_of(rows: Sequence[Resource]) -> dict[ResourceId, list[ResourceId]]:
     return without_cycles({row.id: [ResourceId(i) for i in row.requires] for row in rows})
 
 
+def is_copied(row: Resource) -> bool:
+    """Return whether a copy of a resource's thing is kept when it is deleted."""
+    # There may be nothing to copy of a resource whose creation failed.
+    is_made = (row.failed_action, row.status) != ("CREATE", Status.FAILED)
+    return is_made and TaskDefinition.from_json(row.definition).deletion_policy == "Snapshot"
+
+
 def delete_job(
     task_id: TaskId,
     kind: TaskKind,
@@ -535,11 +542,8 @@ def delete_job(
     :param remaining: the stack's resources, without those that are deleted at once.
     """
     stored = TaskDefinition.from_json(row.definition)
-    # There may be nothing to copy of a resource whose creation failed.
-    is_made = (row.failed_action, row.status) != ("CREATE", Status.FAILED)
-    is_copied = stored.deletion_policy == "Snapshot" and is_made
     definition = TaskDefinition(
-        retain=stored.deletion_policy == "Retain", deletion_policy="Snapshot" if is_copied else "Delete"
+        retain=stored.deletion_policy == "Retain", deletion_policy="Snapshot" if is_copied(row) else "Delete"
     ).to_json()
     required = [] if row.properties is not None else [remaining[i] for i in row.requires if i in remaining]
     # Of several rows with one name, the creation had the values of one that exists.  It comes last, and so

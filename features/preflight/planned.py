@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...db.rows import Resource
+from ...engine.planning.plan import is_copied
 from ...engine.planning.requests import NestedChild
 from ...resources.contract.errors import UnknownType
 from ...resources.contract.known_stack import KnownResource, KnownStack
@@ -24,6 +25,7 @@ class PlannedPart:
     :ivar types: the types of its resources by name, also of those that it has now.
     :ivar before: its resources as they are now, of those that the action changes or deletes.
     :ivar gone: the things that the action deletes, by name of the resource: its type, and the physical id.
+    :ivar copied: the names of those of which a copy is kept.
     :ivar stored: the stored data of the resources that the action changes in place, by name.
     :ivar open: names of nested stacks of which nothing is known before the action.
     :ivar changing: types of the resources that the action makes or changes.
@@ -36,6 +38,7 @@ class PlannedPart:
     types: Mapping[str, ResourceType]
     before: Mapping[str, KnownResource] = field(default_factory=dict)
     gone: Mapping[str, tuple[ResourceType, str]] = field(default_factory=dict)
+    copied: frozenset[str] = frozenset()
     stored: Mapping[str, JsonMap] = field(default_factory=dict)
     open: Sequence[str] = ()
     changing: frozenset[str] = frozenset()
@@ -118,6 +121,7 @@ def _updated(
     after: dict[str, KnownResource] = {}
     before: dict[str, KnownResource] = {}
     gone: dict[str, tuple[ResourceType, str]] = {}
+    copied: set[str] = set()
     for item in changes:
         definition = item.definition
         if definition is not None and definition.external_id is None:
@@ -127,6 +131,8 @@ def _updated(
             _add_present(item.row, registry, before, types)
             if item.name in before and item.effect is not ChangeKind.UPDATED and _is_deleted(item.row):
                 gone[item.name] = (types[item.row.plugin], str(item.row.physical_id))
+                if is_copied(item.row):
+                    copied.add(item.name)
     rows = [item.row for item in changes if item.row is not None]
     ids = {row.name: row.physical_id for row in rows if row.physical_id is not None}
     staying = (ChangeKind.UNCHANGED, ChangeKind.UPDATED)
@@ -147,7 +153,8 @@ def _updated(
         for item in changes
         if item.effect is ChangeKind.UPDATED and item.row is not None and item.row.data is not None
     }
-    yield PlannedPart(path, planned, types, before, gone, stored, unknown, changing)
+    kept = frozenset(copied)
+    yield PlannedPart(path, planned, types, before, gone, kept, stored, unknown, changing)
     for item in changes:
         for child in item.inside:
             yield from _inside(child, registry, (*path, "resources", item.name))

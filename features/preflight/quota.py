@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ...resources.contract.known_stack import KnownResource
 from ...resources.contract.plugin import ResourceType
-from ...resources.contract.preflight import Certainty, CloudFacts, QuotaNeeds
+from ...resources.contract.preflight import Certainty, CloudFacts, QuotaNeeds, needs_of
 from ...resources.openstack.limits import Allowance, allowance
 from ...template.language import Path
 from .findings import CloudFinding, FindingKind
@@ -71,6 +71,10 @@ def _claims(planned: PlannedPart, cloud: CloudFacts) -> Iterator[QuotaClaim]:
     for name, resource in planned.before.items():
         if name not in planned.after:
             yield QuotaClaim((*planned.path, "resources", name), returned=needs(resource))
+    for name in planned.copied:
+        plugin, _ = planned.gone[name]
+        copy = needs_of(plugin.copy_quota, planned.before[name])
+        yield QuotaClaim((*planned.path, "resources", name), _by_quota(copy, plugin, planned.copies))
 
 
 def _by_quota(needs: QuotaNeeds, plugin: ResourceType, copies: int) -> Mapping[Quota, int | None]:

@@ -95,6 +95,8 @@ class ResourceType:
     lost_with_it: typing.ClassVar[str] = ""
     #: A ``deletion_policy`` of ``Snapshot`` keeps a copy, which `handle_snapshot_delete` makes.
     snapshot_on_delete: typing.ClassVar[bool] = False
+    #: Amounts that this copy takes of the project's quotas, as in `quota`.
+    copy_quota: typing.ClassVar[Mapping[str, QuotaAmount]] = {}
     #: The property by which `variant` chooses; "": the type has no variants.
     chosen_by: typing.ClassVar[str] = ""
     #: The type of which this one is an older name: an update from one name to the other keeps the resource.

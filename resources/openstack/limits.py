@@ -64,26 +64,25 @@ def _load_balancer(cloud: CloudFacts, name: str) -> Allowance | None:
     limit = _number(limits, name)
     if limit is None or limit < 0:
         return None if limit is None else Allowance(UNLIMITED, 0)
-    if name == "member":
-        pools = cloud.members("load-balancer", "/lbaas/pools", "pools", project_id=cloud.project_id)
-        return (
-            None if pools is None else Allowance(limit, sum(len(pool.get("members") or ()) for pool in pools))
-        )
     if name not in _BALANCER_LISTS:
         return None
-    path, items = _BALANCER_LISTS[name]
-    things = cloud.members("load-balancer", path, items, project_id=cloud.project_id)
-    return None if things is None else Allowance(limit, len(things))
+    items, inside = _BALANCER_LISTS[name]
+    things = cloud.members("load-balancer", f"/lbaas/{items}", items, project_id=cloud.project_id)
+    if things is None:
+        return None
+    return Allowance(limit, sum(len(thing.get(inside) or ()) for thing in things) if inside else len(things))
 
 
 _BALANCER_LISTS: Mapping[str, tuple[str, str]] = {
-    "load_balancer": ("/lbaas/loadbalancers", "loadbalancers"),
-    "listener": ("/lbaas/listeners", "listeners"),
-    "pool": ("/lbaas/pools", "pools"),
-    "health_monitor": ("/lbaas/healthmonitors", "healthmonitors"),
-    "l7policy": ("/lbaas/l7policies", "l7policies"),
+    "load_balancer": ("loadbalancers", ""),
+    "listener": ("listeners", ""),
+    "pool": ("pools", ""),
+    "member": ("pools", "members"),
+    "health_monitor": ("healthmonitors", ""),
+    "l7policy": ("l7policies", ""),
+    "l7rule": ("l7policies", "rules"),
 }
-"""Path of the list, and the key of its members, by the quota."""
+"""Name of the list by the quota, and the field of its members that lists what is counted; "": they are."""
 
 
 def _names(cloud: CloudFacts, name: str) -> Allowance | None:

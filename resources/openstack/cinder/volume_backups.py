@@ -27,6 +27,7 @@ class VolumeBackups(ResourceType):
     """The part of a volume's type that makes and deletes backups."""
 
     snapshot_on_delete = True
+    copy_quota = {"backups": 1, "backup_gigabytes": "size"}
 
     def handle_snapshot(self, target: ResourceView, context: StepContext) -> Step:
         """Start a backup, unless an earlier step has."""

@@ -94,6 +94,7 @@ class L7Rule(PartType, BalancerPart):
     description = "An L7 rule: a condition on the requests of an L7 policy."
     path = "/lbaas/l7policies/{}/rules"
     item = "rule"
+    quota = {"l7rule": 1}
     whole = "l7policy"
     whole_kind = "octavia.l7policy"
     apart = ("l7policy",)

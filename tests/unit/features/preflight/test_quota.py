@@ -68,6 +68,11 @@ def found(resources: str, answers: Mapping[str, Json], **goal: Json) -> list[Clo
     return list(find_exceeded(parts, KnownCloud({**SEEN, **answers})))
 
 
+def balancers(quota: str, items: str, **fields: Json) -> dict[str, Json]:
+    """A project that has one of a kind of things of the load balancer service, and may have one."""
+    return {f"load-balancer /lbaas/quotas/{PROJECT}": {quota: 1}, f"load-balancer /lbaas/{items}": [fields]}
+
+
 @pytest.mark.parametrize(
     ("resources", "answers", "message"),
     [
@@ -128,6 +133,25 @@ def found(resources: str, answers: Mapping[str, Json], **goal: Json) -> list[Clo
             {NEUTRON: quotas(floatingip=0)},
             "quota floatingip",
         ),
+        (
+            resource("OS::Neutron::SubnetPool", "prefixes: [10.0.0.0/8]"),
+            {NEUTRON: quotas(subnetpool=0)},
+            "quota subnetpool of network",
+        ),
+        (
+            resource(
+                "OS::Neutron::RBACPolicy",
+                "object_type: network, object_id: n, action: access_as_shared, target_tenant: p",
+            ),
+            {NEUTRON: quotas(rbac_policy=0)},
+            "quota rbac_policy of network",
+        ),
+        (resource("OS::Neutron::Trunk", "port: p"), {NEUTRON: quotas(trunk=0)}, "quota trunk of network"),
+        (
+            resource("OS::Neutron::SecurityGroupRule", "security_group: g"),
+            {NEUTRON: quotas(security_group_rule=0)},
+            "quota security_group_rule of network",
+        ),
         # Two rules for egress come with a group that has none.
         (
             resource("OS::Neutron::SecurityGroup", "rules: [{protocol: tcp}]"),
@@ -151,6 +175,38 @@ def found(resources: str, answers: Mapping[str, Json], **goal: Json) -> list[Clo
             "quota member of load-balancer",
         ),
         (
+            resource("OS::Octavia::Listener", "loadbalancer: b, protocol: TCP, protocol_port: 80"),
+            balancers("listener", "listeners"),
+            "quota listener of load-balancer",
+        ),
+        (
+            resource("OS::Octavia::Pool", "listener: l, protocol: TCP, lb_algorithm: ROUND_ROBIN"),
+            balancers("pool", "pools"),
+            "quota pool of load-balancer",
+        ),
+        (
+            resource(
+                "OS::Octavia::HealthMonitor", "pool: p, type: TCP, delay: 1, max_retries: 1, timeout: 1"
+            ),
+            balancers("health_monitor", "healthmonitors"),
+            "quota health_monitor of load-balancer",
+        ),
+        (
+            resource("OS::Octavia::L7Policy", "listener: l, action: REJECT"),
+            balancers("l7policy", "l7policies"),
+            "quota l7policy of load-balancer",
+        ),
+        (
+            resource("OS::Octavia::L7Rule", "l7policy: p, type: PATH, compare_type: EQUAL_TO, value: /a"),
+            balancers("l7rule", "l7policies", rules=[{}]),
+            "quota l7rule of load-balancer",
+        ),
+        (
+            resource("OS::Manila::ShareNetwork"),
+            {f"shared-file-system /quota-sets/{PROJECT}/detail": quotas(share_networks=0)},
+            "quota share_networks of shared-file-system",
+        ),
+        (
             resource("OS::Manila::Share", "share_protocol: NFS, size: 5"),
             {f"shared-file-system /quota-sets/{PROJECT}/detail": quotas(shares=1, gigabytes=4)},
             "quota gigabytes of shared-file-system: 5 needed, 4 left",
@@ -164,6 +220,16 @@ def found(resources: str, answers: Mapping[str, Json], **goal: Json) -> list[Clo
             resource("OS::Barbican::Secret", "payload: x"),
             {"key-manager /quotas": {"secrets": 4}, "key-manager /secrets": {"total": 4}},
             "quota secrets of key-manager",
+        ),
+        (
+            resource("OS::Barbican::GenericContainer"),
+            {"key-manager /quotas": {"containers": 4}, "key-manager /containers": {"total": 4}},
+            "quota containers of key-manager",
+        ),
+        (
+            resource("OS::Barbican::Order", "type: key, algorithm: aes, bit_length: 256, mode: cbc"),
+            {"key-manager /quotas": {"orders": 4}, "key-manager /orders": {"total": 4}},
+            "quota orders of key-manager",
         ),
     ],
 )

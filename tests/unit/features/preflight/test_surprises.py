@@ -1,15 +1,19 @@
-"""Losses of an update, and users of things that it deletes, are said."""
+"""Losses of an update, users of things that it deletes, and the copies that it keeps, are said."""
 
+import dataclasses
 import typing
 
 import pytest
-from harness.known_cloud import KnownCloud
+from harness.known_cloud import KnownCloud, quotas
 from stoker.features.preflight.findings import FindingKind, obstacles
-from stoker.features.preflight.planned import PlannedPart
+from stoker.features.preflight.planned import PlannedPart, parts_of_update
+from stoker.features.preflight.quota import find_exceeded
 from stoker.features.preflight.surprises import find_surprises
+from stoker.features.preview.plan import ChangeKind, ResourceChange
 from stoker.resources.contract.known_stack import KnownStack
 from stoker.resources.contract.preflight import PlannedStack
-from unit.features.preflight.test_quota import REGISTRY
+from unit.features.preflight.test_fits import a_row
+from unit.features.preflight.test_quota import CINDER, REGISTRY
 
 Json = typing.Any
 OWN = frozenset({"old", "server", "port", "balancer", "own", "old:subnet_id=s1", "old:port_id=i2"})
@@ -114,3 +118,25 @@ def test_a_server_that_has_a_deleted_volume_is_named() -> None:
     assert surprises("OS::Cinder::Volume", cloud) == [
         "it is deleted, but in use outside of the stack by the server x"
     ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "status", "exceeded"),
+    [
+        ("Snapshot", "COMPLETE", ["backups", "backup_gigabytes"]),
+        ("Snapshot", "FAILED", []),
+        ("Delete", "COMPLETE", []),
+        ("Retain", "COMPLETE", []),
+    ],
+)
+def test_the_copy_of_a_deleted_volume_counts(policy: str, status: str, exceeded: list[str]) -> None:
+    row = dataclasses.replace(
+        a_row("v", "OS::Cinder::Volume", "old"),
+        properties={"size": 5},
+        definition={"deletion_policy": policy},
+        status=status,
+    )
+    parts = list(parts_of_update([ResourceChange("v", ChangeKind.DELETED, row=row)], REGISTRY))
+    limits = {CINDER: quotas(backups=0, backup_gigabytes=4)}
+    messages = [finding.message for finding in find_exceeded(parts, KnownCloud(limits))]
+    assert [message.split(" ")[1] for message in messages] == exceeded
