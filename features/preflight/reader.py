@@ -14,7 +14,7 @@ import futurist
 from futurist import rejection
 
 from ...keystone.caller import CallerAccess
-from ...resources.contract.preflight import Certainty, Members
+from ...resources.contract.preflight import Certainty, Members, QueryValue
 from ...shapes import Json, JsonMap
 from .findings import CloudFinding, FindingKind
 
@@ -43,7 +43,7 @@ class Reading:
     service: str
     path: str
     key: str
-    query: tuple[tuple[str, str | int], ...] = ()
+    query: tuple[tuple[str, QueryValue], ...] = ()
     is_list: bool = True
     microversion: str = ""
 
@@ -136,14 +136,14 @@ class CloudReader:
         """The project that the caller's token is for."""
         return self._access.project_id
 
-    def members(self, service: str, path: str, items: str, **query: str | int) -> Members | None:
+    def members(self, service: str, path: str, items: str, **query: QueryValue) -> Members | None:
         """Return the members of a collection; None: they are not known, or not yet."""
         reading = Reading(service, path, items, tuple(sorted(query.items())))
         value = self._read(reading)
         return value if isinstance(value, Members) else None
 
     def entry(
-        self, service: str, path: str, item: str, *, microversion: str = "", **query: str | int
+        self, service: str, path: str, item: str, *, microversion: str = "", **query: QueryValue
     ) -> JsonMap | None:
         """Return the object in the answer to a GET; None: it is not known, or not yet."""
         parameters = tuple(sorted(query.items()))

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from ...shapes import JsonMap
 from .known_stack import KnownResource, KnownStack, Made, PropertyPath, Thing
 
+QueryValue = str | int | tuple[str, ...]
+"""A parameter of a GET; several texts: the parameter is repeated for each."""
 QuotaAmount = int | str
 """An amount of a quota; a text: the name of the property whose value is the amount."""
 QuotaNeeds = Mapping[str, int | None]
@@ -103,7 +105,7 @@ class CloudFacts(typing.Protocol):
     def project_id(self) -> str:
         """The project that the caller's token is for."""
 
-    def members(self, service: str, path: str, items: str, **query: str | int) -> Members | None:
+    def members(self, service: str, path: str, items: str, **query: QueryValue) -> Members | None:
         """Return the members of a collection.
 
         :param service: its type in the service catalog.
@@ -111,7 +113,7 @@ class CloudFacts(typing.Protocol):
         """
 
     def entry(
-        self, service: str, path: str, item: str, *, microversion: str = "", **query: str | int
+        self, service: str, path: str, item: str, *, microversion: str = "", **query: QueryValue
     ) -> JsonMap | None:
         """Return the object in the answer to a GET; {}: there is none.
 

@@ -1,9 +1,19 @@
 """Rules for servers and key pairs that the cloud would refuse as it is now; pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ....shapes import Json, JsonMap
-from ...contract import Certainty, CloudFacts, KnownResource, Made, Members, Misfit, PlannedStack, Thing
+from ...contract import (
+    Certainty,
+    CloudFacts,
+    KnownResource,
+    Made,
+    Members,
+    Misfit,
+    PlannedStack,
+    QueryValue,
+    Thing,
+)
 from ..cinder.fits import volumes_in_another_zone, volumes_in_use
 from ..images import image_misfits, image_of
 from ..limits import allowance, detailed
@@ -129,13 +139,13 @@ def key_pairs_that_exist(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Mis
 
 def ambiguous_groups(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit]:
     """Yield the names that several security groups have; Nova looks at those of the project only."""
-    mine = {"project_id": cloud.project_id, "fields": "id,name"}
+    query: Mapping[str, QueryValue] = {"project_id": cloud.project_id, "fields": ("id", "name")}
     for server in stack.new_of_type(SERVER):
         for index, _ in enumerate(server.values.get("security_groups") or ()):
             name = server.thing("security_groups", index)
             if not isinstance(name, str):
                 continue
-            groups = cloud.members("network", "/security-groups", "security_groups", **mine) or Members()
+            groups = cloud.members("network", "/security-groups", "security_groups", **query) or Members()
             ids = [str(group.get("id")) for group in groups.where("name", name)]
             count = len(ids)
             if count > 1 and not groups.where("id", name):
@@ -238,8 +248,9 @@ def groups_that_are_full(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Mis
                 str(total),
                 str(limit.limit),
                 "Use several groups, or ask the operator for a larger quota of server_group_members.",
-                # Only those of the user count, and the group does not say whose its members are.
-                Certainty.CERTAIN if len(servers) > limit.limit else Certainty.NOT_KNOWN,
+                # Only those of the user count, and the group does not say whose its members are.  Servers
+                # that are made at the same moment may all pass: the service counts before it adds them.
+                Certainty.LIKELY if len(servers) > limit.limit else Certainty.NOT_KNOWN,
             )
         elif policy == "anti-affinity" and total > 1:
             yield Misfit(

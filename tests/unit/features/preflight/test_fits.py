@@ -478,7 +478,7 @@ def test_without_a_volume_service_a_volume_may_fail() -> None:
     [
         # Members of other users, who are not told, do not count.
         (servers_of_group("full", 1), "scheduler_hints.group", "would have 3 members", "not known"),
-        (servers_of_group("{get_resource: g}", 3), "scheduler_hints.group", "would have 3", "certain"),
+        (servers_of_group("{get_resource: g}", 3), "scheduler_hints.group", "would have 3", "likely"),
         (
             volume("size: 2, availability_zone: moon"),
             "availability_zone",
@@ -719,6 +719,7 @@ def test_groups_of_other_projects_which_an_admin_sees_are_none_for_the_compute_s
         def members(self, service: str, path: str, items: str, **query: str | int) -> Json:
             if path != "/security-groups":
                 return None
+            assert query["fields"] == ("id", "name")  # A service takes one text for the name of one field.
             groups = [{"id": f"g-{project}", "name": "default", "project_id": project} for project in "pq"]
             return Members(
                 [
