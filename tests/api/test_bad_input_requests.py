@@ -206,7 +206,7 @@ def test_the_name_of_a_living_stack_is_refused(refusals: Refusals) -> None:
         refusals.check(answer, 409, "StackExists", "existing", "already exists")
 
 
-def test_a_stack_of_another_tenant_is_not_found(refusals: Refusals) -> None:
+def test_a_stack_of_another_project_is_not_found(refusals: Refusals) -> None:
     path = refusals.path.replace("/quiet/", "/thief/")
     for method in ("GET", "DELETE"):
         refusals.check(refusals.service.call(method, path), 404, ABSENT, "existing")
@@ -218,7 +218,7 @@ def test_another_project_than_that_of_the_path_is_refused(refusals: Refusals) ->
     refusals.check(answer, 403, "Forbidden", "quiet", "thief")
 
 
-def test_a_tenant_or_a_user_that_fits_no_column_is_refused(refusals: Refusals) -> None:
+def test_a_project_or_a_user_that_fits_no_column_is_refused(refusals: Refusals) -> None:
     body = {"stack_name": "refused", "template": flat(1)}
     long = refusals.service.call("POST", f"/v1/{'t' * 65}/stacks", body)
     refusals.check(long, 400, BAD, "64 characters")
@@ -234,7 +234,7 @@ def test_a_wrong_method_is_refused_with_those_that_are_allowed(refusals: Refusal
         refusals.check(answer, 405, "HTTPMethodNotAllowed")
 
 
-def test_the_allowed_methods_can_be_asked_for(refusals: Refusals) -> None:
+def test_the_allowed_methods_can_be_requested(refusals: Refusals) -> None:
     answer = refusals.service.call("OPTIONS", "/v1/quiet/stacks")
     assert (answer.status, answer.body, answer.headers["Allow"]) == (204, None, "GET, POST")
 

@@ -127,7 +127,7 @@ def test_the_stacks_flag_ends_its_action_and_an_update_completes_it(service: Ser
     assert "acceptable values are: true, false" in refused.error["message"]
 
 
-def test_another_tenant_cannot_continue_it(service: Service, held: str, tenant: str) -> None:
+def test_another_project_cannot_continue_it(service: Service, held: str, tenant: str) -> None:
     other_path = held.replace(f"/{tenant}/", "/somebody/")
     assert service.call("POST", f"{other_path}/actions", {"continue": None}).status == 404
     assert (

@@ -27,11 +27,11 @@ def path(service: Service) -> str:
     return service.created("content", "kept", TEMPLATE, **fields)
 
 
-def test_the_template_comes_back_unchanged(service: Service, path: str) -> None:
+def test_the_template_returns_unchanged(service: Service, path: str) -> None:
     assert service.get(f"{path}/template") == TEMPLATE
 
 
-def test_a_template_in_yaml_comes_back_parsed(service: Service, tenant: str) -> None:
+def test_a_template_in_yaml_returns_parsed(service: Service, tenant: str) -> None:
     text = "heat_template_version: 2018-08-31\nresources:\n  r: {type: OS::Heat::None}\n"
     stored_template = service.get(service.created(tenant, "yaml", text) + "/template")
     assert stored_template == {
@@ -40,7 +40,7 @@ def test_a_template_in_yaml_comes_back_parsed(service: Service, tenant: str) -> 
     }
 
 
-def test_the_environment_comes_back_with_its_secrets_masked(service: Service, path: str) -> None:
+def test_the_environment_returns_with_its_secrets_masked(service: Service, path: str) -> None:
     environment = service.get(f"{path}/environment")
     assert environment["parameters"] == {"word": "given", "secret": "******"}
     assert environment["parameter_defaults"] == {"word": "default", "secret": "******"}
@@ -61,7 +61,7 @@ def test_environment_files_are_merged_in_their_order(service: Service, tenant: s
     assert service.get(path)["stack"]["parameters"]["word"] == "second"
 
 
-def test_the_files_come_back_unchanged(service: Service, path: str) -> None:
+def test_the_files_return_unchanged(service: Service, path: str) -> None:
     assert service.get(f"{path}/files") == FILES
 
 
@@ -102,7 +102,7 @@ def test_an_output_of_a_failed_resource_has_no_value(service: Service, tenant: s
     assert stack["outputs"][0]["output_value"] is None
 
 
-def test_texts_of_all_of_unicode_come_back(service: Service, tenant: str) -> None:
+def test_texts_of_all_of_unicode_return(service: Service, tenant: str) -> None:
     text = "Ωmega 漢字 😀 \u202e 'quote' \\ %s {x}"
     body = template({text: one(value=text)}, description=text, outputs={text: {"value": text}})
     path = service.created(tenant, "unicode", body, tags=[text])

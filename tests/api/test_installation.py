@@ -109,7 +109,7 @@ def test_types_are_filtered(service: Service, tenant: str, query: str, some: str
     assert none not in names
 
 
-def test_functions_differ_by_version_and_conditions_are_shown_if_asked_for(
+def test_functions_differ_by_version_and_conditions_are_shown_if_requested(
     service: Service, tenant: str
 ) -> None:
     def names(version: str, query: str = "") -> set[str]:

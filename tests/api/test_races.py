@@ -57,7 +57,7 @@ def test_of_many_creations_of_one_name_exactly_one_succeeds(service: Service, te
     )
 
 
-def test_many_tenants_may_take_one_name_at_once(service: Service, tenant: str) -> None:
+def test_many_projects_may_take_one_name_at_once(service: Service, tenant: str) -> None:
     answers = at_once(
         service, lambda http, number: post(http, service, f"{tenant}-{number}", "same", flat(1))
     )

@@ -216,7 +216,7 @@ def test_a_failure_has_the_guests_reason_and_the_next_update_deploys_again(
     assert [d["status"] for d in deployments(service, tenant)] == ["COMPLETE"]
 
 
-def test_every_action_that_is_asked_for_is_deployed_and_all_of_it_is_deleted(
+def test_every_action_that_is_requested_is_deployed_and_all_of_it_is_deleted(
     service: Service, tenant: str, guest: Guest
 ) -> None:
     every = ["CREATE", "UPDATE", "SUSPEND", "RESUME", "DELETE"]

@@ -205,7 +205,7 @@ def test_a_name_is_free_again_after_the_deletion(service: Service, tenant: str) 
     assert service.call("POST", f"/v1/{tenant}/stacks", body).status == 201
 
 
-def test_two_tenants_may_use_one_name_and_do_not_see_each_others_stacks(
+def test_two_projects_may_use_one_name_and_do_not_see_each_others_stacks(
     service: Service, tenant: str
 ) -> None:
     other_tenant = f"{tenant}-other"
@@ -220,7 +220,7 @@ def test_two_tenants_may_use_one_name_and_do_not_see_each_others_stacks(
     assert service.settled(first)["stack_status"] == "CREATE_COMPLETE"
 
 
-def test_a_project_header_must_name_the_tenant_of_the_path(service: Service, tenant: str) -> None:
+def test_a_project_header_must_name_the_project_of_the_path(service: Service, tenant: str) -> None:
     path = f"/v1/{tenant}/stacks"
     assert service.call("GET", path, headers={"X-Project-Id": tenant}).status == 200
     answer = service.call("GET", path, headers={"X-Project-Id": "another"})

@@ -136,7 +136,7 @@ def test_a_marker_may_be_deleted_meanwhile(zoo: Zoo) -> None:
     assert zoo.names(marker=zoo.id("bee")) == ["ant"]
 
 
-def test_a_marker_of_another_tenant_is_none(zoo: Zoo, tenant: str) -> None:
+def test_a_marker_of_another_project_is_none(zoo: Zoo, tenant: str) -> None:
     answer = zoo.service.call("GET", f"/v1/{tenant}/stacks?marker={zoo.id('bee')}")
     assert fault(answer) == (400, "HTTPBadRequest")
     assert zoo.id("bee") in answer.error["message"]
@@ -183,7 +183,7 @@ def test_repeated_values_of_filters_are_limited(zoo: Zoo) -> None:
     assert '"name"' in answer.error["message"]
 
 
-def test_nobody_lists_the_stacks_of_all_tenants(zoo: Zoo) -> None:
+def test_nobody_lists_the_stacks_of_all_projects(zoo: Zoo) -> None:
     answer = zoo.service.call("GET", zoo.url(global_tenant="True"))
     assert fault(answer) == (403, "Forbidden")
     assert zoo.names(global_tenant="False") == ["dog", "cat", "bee", "ant"]
@@ -196,5 +196,5 @@ def test_the_detailed_list_also_has_the_parameters(zoo: Zoo) -> None:
     assert "outputs" not in stacks[0]
 
 
-def test_a_tenant_without_stacks_has_an_empty_list(service: Service, tenant: str) -> None:
+def test_a_project_without_stacks_has_an_empty_list(service: Service, tenant: str) -> None:
     assert service.get(f"/v1/{tenant}/stacks?with_count=true&limit=5") == {"stacks": [], "count": 0}

@@ -124,7 +124,7 @@ def test_a_stuck_creation_is_stopped_and_rolled_back(openstack: OpenStack) -> No
     assert openstack.run("stack", "resource", "list", "s", "-f", "value").out == ""
 
 
-def test_a_failed_creation_is_rolled_back_where_that_is_wished(openstack: OpenStack) -> None:
+def test_a_failed_creation_is_rolled_back_where_that_is_requested(openstack: OpenStack) -> None:
     bad = STUCK.replace("action_wait_secs: {create: -1}", "fail: true")
     openstack.run("stack", "create", "s", "--enable-rollback", "-t", openstack.file("bad.yaml", bad))
     wait_for(lambda: openstack.json("stack", "show", "s")["stack_status"] == "ROLLBACK_COMPLETE")

@@ -79,7 +79,7 @@ def test_a_quota_is_found_that_fails_without_it(
     assert "quota" not in stacks.project.leftovers()
 
 
-def test_a_stack_that_fits_uses_up_what_the_next_one_is_told(stacks: Stacks) -> None:
+def test_a_stack_that_fits_uses_up_what_the_next_one_may_have(stacks: Stacks) -> None:
     limit(stacks.project, "block-storage", volumes=1)
     template = document(a=volume())
     assert findings(stacks, template) == []

@@ -77,7 +77,7 @@ def _has_keepers(data: pathlib.Path) -> bool:
         return bool(db.execute(query).fetchone()[0])
 
 
-def test_a_thing_is_given_back_to_the_resource_whose_creation_has_made_it(
+def test_a_thing_returns_to_the_resource_whose_creation_has_made_it(
     cloud: Cloud, project: Project, tmp_path: pathlib.Path
 ) -> None:
     with stoker_on(cloud, tmp_path) as service:

@@ -140,7 +140,7 @@ def test_without_a_valid_token_nothing_is_shown(cloud: Cloud, headers: dict[str,
 
 
 @pytest.mark.commit
-def test_the_client_finds_the_service_in_the_catalogue_and_works_with_a_password(
+def test_the_client_finds_the_service_in_the_catalog_and_works_with_a_password(
     cloud: Cloud, tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "t.yaml").write_text(json.dumps(TEMPLATE))
@@ -255,7 +255,7 @@ def test_a_token_for_the_whole_system_is_for_no_project(cloud: Cloud) -> None:
     assert fault(cloud.as_user("admin", None, "GET", "/v1/{own}/stacks")) == (403, "Forbidden")
 
 
-def test_an_admin_lists_all_projects_where_the_policy_file_lets_him(cloud: Cloud) -> None:
+def test_an_admin_lists_all_projects_where_the_policy_file_allows_it(cloud: Cloud) -> None:
     paths = {project: cloud.create(project, f"of-{project}") for project in ("alpha", "beta")}
     everything = "/v1/{own}/stacks?global_tenant=true"
     assert fault(cloud.as_user("admin", "admin", "GET", everything)) == (403, "Forbidden")

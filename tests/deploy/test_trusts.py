@@ -129,7 +129,7 @@ def cloud(keystone: Keystone, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.commit
-def test_a_stack_acts_for_its_user_when_his_token_is_revoked(cloud: Cloud) -> None:
+def test_a_stack_acts_for_its_user_when_their_token_is_revoked(cloud: Cloud) -> None:
     token = cloud.token("trustor")
     gate = cloud.folder / "long"
     answer = cloud.create(token, "long", gate)

@@ -86,7 +86,7 @@ def test_poison_stacks_fail_and_all_others_complete(deployment: Deployment) -> N
 
 
 @pytest.mark.alone
-def test_requests_that_compute_for_ever_are_refused_within_two_seconds(deployment: Deployment) -> None:
+def test_requests_that_compute_forever_are_refused_within_two_seconds(deployment: Deployment) -> None:
     pattern = {"p": {"type": "string", "default": POISON, "constraints": [{"allowed_pattern": "(a+)+"}]}}
     cases: list[tuple[Json, str]] = [
         (template({"r": one(value=yaql(ENDLESS, POISON))}), "resources.r.properties.value.yaql"),
@@ -114,7 +114,7 @@ def test_requests_that_compute_for_ever_are_refused_within_two_seconds(deploymen
     assert visitor.wrong == []
 
 
-def test_an_output_that_computes_for_ever_is_shown_as_an_error(deployment: Deployment) -> None:
+def test_an_output_that_computes_forever_is_shown_as_an_error(deployment: Deployment) -> None:
     outputs = {
         "good": {"value": yaql("$.data.len()", LATE)},
         **{f"bad{number}": {"value": yaql(ENDLESS, LATE)} for number in range(20)},

@@ -41,7 +41,7 @@ def through_proxy(deployment: Deployment, proxy: SilentProxy) -> pathlib.Path:
     return path
 
 
-def test_a_conductor_that_gets_no_answer_leaves_the_ring_and_comes_back_with_the_answers(
+def test_a_conductor_that_gets_no_answer_leaves_the_ring_and_rejoins_with_the_answers(
     deployment: Deployment, proxy: SilentProxy
 ) -> None:
     deployment.start_api()

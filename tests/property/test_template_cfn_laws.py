@@ -100,7 +100,7 @@ def test_words_are_replaced_as_in_hot(text, words):
 
 
 @given(st.dictionaries(st.text(), st.text()), st.randoms(use_true_random=False))
-def test_a_map_comes_back_from_its_members_in_any_order(pairs, random):
+def test_a_map_returns_from_its_members_in_any_order(pairs, random):
     members = [
         f".member.{number}.{name}={text}"
         for number, pair in enumerate(pairs.items())

@@ -73,7 +73,7 @@ def test_it_finds_itself_as_one_that_was_started_for_real(script: pathlib.Path) 
 
 
 @pytest.mark.parametrize("kind", [Process, Program])
-def test_signals_reach_it_and_its_end_is_told(script: pathlib.Path, kind: type[Process]) -> None:
+def test_signals_reach_it_and_its_end_is_noticed(script: pathlib.Path, kind: type[Process]) -> None:
     process = started(kind, script, "waits")
     process.wait_for_text("\nwaits")
     assert process.exit_code is None
@@ -113,7 +113,7 @@ def test_it_ends_as_one_that_was_started_for_real(tmp_path: pathlib.Path, last: 
     assert forked.stderr.splitlines()[-1:] == real.stderr.splitlines()[-1:]
 
 
-def test_the_two_outputs_of_one_that_runs_to_its_end_are_told(script: pathlib.Path) -> None:
+def test_the_two_outputs_of_one_that_runs_to_its_end_are_shown(script: pathlib.Path) -> None:
     done = programs.run([script, "5"], env={"PYTHONPATH": "/no/such/folder"})
     assert done.returncode == 5
     assert json.loads(done.stdout)["arguments"] == [str(script), "5"]

@@ -134,7 +134,7 @@ def test_a_cluster_of_etcd_serves_while_a_node_is_dead_or_cut_off() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", [PostgreSQL, MariaDB])
-def test_a_database_says_that_its_disk_is_full_and_goes_on_when_it_is_not(
+def test_a_database_says_that_its_disk_is_full_and_continues_when_it_is_not(
     kind: type[PostgreSQL] | type[MariaDB],
 ) -> None:
     if not SmallDisk.can_be_mounted():
@@ -180,7 +180,7 @@ def test_a_missing_server_fails_and_says_how_to_install_it(monkeypatch: pytest.M
         find_program("no-such-server", "no-such-package")
 
 
-def test_what_a_killed_run_leaves_behind_is_cleaned_up(tmp_path: os.PathLike[str]) -> None:
+def test_what_a_killed_run_leaves_is_cleaned_up(tmp_path: os.PathLike[str]) -> None:
     program = (
         "import os, pathlib, sys\n"
         "from harness.processes import Process\n"
@@ -205,7 +205,7 @@ def test_what_a_killed_run_leaves_behind_is_cleaned_up(tmp_path: os.PathLike[str
     wait_for(lambda: not proctree.is_alive(proc), 60)
 
 
-def test_a_process_that_ends_early_is_told_with_what_it_printed(tmp_path: os.PathLike[str]) -> None:
+def test_a_process_that_ends_early_is_shown_with_what_it_printed(tmp_path: os.PathLike[str]) -> None:
     child = Process(["sh", "-c", "echo no such luck; exit 3"], log=tmp_path / "log")  # type: ignore[operator]
     with pytest.raises(Exception, match="ended with 3:\nno such luck"):
         child.wait_for_text("hello")

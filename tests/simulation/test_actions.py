@@ -142,7 +142,7 @@ def test_a_check_of_a_stack_in_which_nothing_was_made_fails_at_once(world: World
 
 
 @pytest.mark.parametrize("kind", [TaskKind.CHECK, TaskKind.SUSPEND, TaskKind.RESUME])
-def test_no_action_begins_while_another_is_going_on(world: World, kind: TaskKind) -> None:
+def test_no_action_begins_while_another_is_in_progress(world: World, kind: TaskKind) -> None:
     stack = world.create("s", template(a={"after": 10}))
     with pytest.raises(NotUpdatable, match="CREATE_IN_PROGRESS is not supported"):
         act_on_stack(world.context, world.stack(stack.id), kind)

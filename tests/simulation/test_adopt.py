@@ -104,7 +104,7 @@ def _request(document: Json, **parameters: Json) -> Json:
     return UpdateRequest(Goal(document, parameters=parameters))
 
 
-def test_a_result_that_is_told_again_after_its_stack_was_abandoned_removes_nothing(world: World) -> None:
+def test_a_result_that_arrives_again_after_its_stack_was_abandoned_removes_nothing(world: World) -> None:
     stack = world.create("s", plain_template(a={}))
     [(traversal, task_ids)] = world.bus.hints
     maker = world.awake()[0]
@@ -148,7 +148,7 @@ def test_what_is_not_there_cannot_be_adopted_and_the_rest_is_left_as_it_is(world
     assert world.cloud.objects == objects, "nothing was ever taken over"
 
 
-def test_an_update_goes_on_with_an_adoption_that_was_cancelled(world: World) -> None:
+def test_an_update_continues_with_an_adoption_that_was_cancelled(world: World) -> None:
     text = plain_template(a={}, b={}, c={"needs": on("b")})
     stack = created(world, text)
     document = abandon_stack(world.context, world.stack(stack.id))
@@ -191,7 +191,7 @@ def test_what_refers_to_something_that_is_changed_is_adopted_before_and_updated_
     assert ids["a"] not in world.cloud.objects
 
 
-def test_what_stands_on_something_that_was_not_there_is_adopted_and_moved_over(world: World) -> None:
+def test_what_depends_on_something_that_was_not_there_is_adopted_and_moved_over(world: World) -> None:
     goal = plain_template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
     stack = created(world, goal)
     document = abandon_stack(world.context, world.stack(stack.id))
@@ -246,7 +246,7 @@ def test_an_update_lets_an_adoption_that_runs_come_to_its_end(world: World) -> N
     assert [item.value for item in world.cloud.objects.values()] == ["2"]
 
 
-def test_an_adoption_whose_conductor_died_goes_on_under_an_update(world: World) -> None:
+def test_an_adoption_whose_conductor_died_continues_under_an_update(world: World) -> None:
     stack = created(world, plain_template(a={"value": "1"}))
     document = abandon_stack(world.context, world.stack(stack.id))
     objects = set(world.cloud.objects)

@@ -50,7 +50,7 @@ def complete(world: World, stack: Stack) -> bool:
     return world.stack(stack.id).status == Status.COMPLETE
 
 
-def test_a_parked_creation_goes_on_under_a_goal_that_repeats_it(world: World) -> None:
+def test_a_parked_creation_continues_under_a_goal_that_repeats_it(world: World) -> None:
     stack = world.create("s", waiting())
     world.calm()
     before = rows(world, stack)["wait"]
@@ -67,7 +67,7 @@ def test_a_parked_creation_goes_on_under_a_goal_that_repeats_it(world: World) ->
     assert changes == [("CREATE", "IN_PROGRESS"), ("CREATE", "COMPLETE")]
 
 
-def test_the_time_of_what_goes_on_is_not_begun_anew_by_the_newer_goal(world: World) -> None:
+def test_the_time_of_what_continues_is_not_restarted_by_the_newer_goal(world: World) -> None:
     limit = {"resource_registry": {"resources": {"wait": {"timeout": 20, "retries": 0}}}}
     stack = world.create("s", waiting(), environment=limit)
     world.calm()
@@ -120,7 +120,7 @@ def test_a_step_that_runs_meanwhile_may_be_parked_afterwards(world: World) -> No
     assert ("wait", "CREATE", "FAILED") not in history(world, stack)
 
 
-def test_what_goes_on_keeps_to_what_it_was_given_and_is_updated_afterwards(world: World) -> None:
+def test_what_continues_keeps_to_what_it_was_given_and_is_updated_afterwards(world: World) -> None:
     def template_for(size: int) -> Json:
         slow = server(needs=[{"get_resource": "a"}], after=5, looks=2)
         return template(a=server(size=size), b=slow)
@@ -151,7 +151,7 @@ def test_a_goal_that_changes_it_does_not_wait_for_it(world: World) -> None:
 
 
 @pytest.mark.parametrize("how", ["delete", "time", "cancel", "failure"])
-def test_what_went_on_ends_with_the_goal_it_went_on_for(world: World, how: str) -> None:
+def test_what_continued_ends_with_the_goal_it_continued_for(world: World, how: str) -> None:
     stack = world.create("s", waiting())
     world.calm()
     world.update(stack, waiting(new=server(fail=how == "failure", after=1)))
@@ -185,7 +185,7 @@ def test_a_failure_beside_it_waits_for_what_still_runs(world: World) -> None:
     assert rows(world, stack)["slow"].status == Status.COMPLETE
 
 
-def test_a_nested_stack_goes_on_under_a_goal_that_repeats_it(world: World) -> None:
+def test_a_nested_stack_continues_under_a_goal_that_repeats_it(world: World) -> None:
     child = json.dumps(template(slow=server(after=8, looks=3)))
 
     def goal(**more: Json) -> Goal:

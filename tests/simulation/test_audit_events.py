@@ -73,7 +73,7 @@ def test_a_refused_change_makes_one_without_the_signature_of_its_address(world: 
     assert "forged" not in json.dumps(event)
 
 
-def test_reads_make_events_where_they_are_wanted_but_for_health_checks(world: World) -> None:
+def test_reads_make_events_where_they_are_requested_but_for_health_checks(world: World) -> None:
     audited = Audited(world, reads=True)
     for path in ("/v1/tenant/stacks", "/healthcheck", "/v1/tenant/stacks/none/1"):
         audited.api.simulate_get(path)

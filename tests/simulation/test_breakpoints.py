@@ -137,7 +137,7 @@ def test_clearing_what_is_not_held_is_an_error_and_changes_nothing(world: World,
         continue_held(world.context, world.stack(stack.id))
 
 
-def test_several_go_on_by_wildcard_or_by_the_kind_of_breakpoint(world: World) -> None:
+def test_several_continue_by_wildcard_or_by_the_kind_of_breakpoint(world: World) -> None:
     document = template(web1={}, web2={}, db1={}, db2={})
     environment = hooks(**{"web*": "pre-create", "db1": "pre-create", "db2": "post-create"})
     stack = world.create("s", document, environment=environment)
@@ -228,7 +228,7 @@ def test_a_replacement_stops_before_its_creation_and_before_its_cleanup(world: W
     assert world.cloud.wrong == []
 
 
-def test_a_cleanup_that_goes_on_under_an_update_leaves_nothing_to_be_held(world: World) -> None:
+def test_a_cleanup_that_continues_under_an_update_leaves_nothing_to_be_held(world: World) -> None:
     stack = created(world, template(a={"hangs": ["delete"]}))
     world.update(stack, template(a={"hangs": ["delete"], "size": 2}))
     world.calm()
@@ -261,7 +261,7 @@ def test_a_deletion_stops_before_and_behind_its_resources(world: World) -> None:
 
 
 @pytest.mark.parametrize("hook", ["pre-delete", "post-delete"])
-def test_a_deletion_that_is_held_can_time_out_and_be_asked_for_again(world: World, hook: str) -> None:
+def test_a_deletion_that_is_held_can_time_out_and_be_requested_again(world: World, hook: str) -> None:
     stack = world.create("s", template(a={}, b={"needs": on("a"), "looks": 3}), environment=hooks(a=hook))
     rest(world)
     delete_stack(world.context, world.stack(stack.id))
@@ -275,7 +275,7 @@ def test_a_deletion_that_is_held_can_time_out_and_be_asked_for_again(world: Worl
     assert world.cloud.objects == {}
 
 
-def test_an_update_goes_on_from_a_breakpoint_with_another_template(world: World) -> None:
+def test_an_update_continues_from_a_breakpoint_with_another_template(world: World) -> None:
     stack = world.create("s", PATHS, environment=hooks(a2="pre-create", b1="post-create"))
     rest(world)
     before = rows(world, stack)
@@ -297,7 +297,7 @@ def test_a_new_update_sets_a_cleared_breakpoint_again(world: World) -> None:
     assert status(world, stack) == "UPDATE_COMPLETE"
 
 
-def test_a_cleared_breakpoint_does_not_come_back_when_the_action_is_tried_again(world: World) -> None:
+def test_a_cleared_breakpoint_does_not_return_when_the_action_is_tried_again(world: World) -> None:
     environment = hooks(a=["pre-create", "post-create"])
     stack = world.create("s", template(a={"flaky": 2}), environment=environment)
     rest(world)
@@ -359,7 +359,7 @@ def test_a_failure_beside_a_held_resource_ends_the_action(world: World) -> None:
 # -- time ------------------------------------------------------------------------------------------
 
 
-def test_the_clock_stands_while_all_that_is_unfinished_is_held(world: World) -> None:
+def test_the_clock_pauses_while_all_that_is_unfinished_is_held(world: World) -> None:
     document = template(a={}, b={"needs": on("a")}, c={"after": 20})
     stack = world.create("s", document, environment=hooks(a="pre-create"), timeout_mins=1)
     began = world.clock.now
@@ -380,7 +380,7 @@ def test_the_clock_stands_while_all_that_is_unfinished_is_held(world: World) -> 
     assert (current.status, current.deadline_at, current.remaining) == (Status.COMPLETE, None, None)
 
 
-def test_the_clock_stands_although_a_snapshot_is_being_deleted(world: World) -> None:
+def test_the_clock_pauses_although_a_snapshot_is_being_deleted(world: World) -> None:
     slow = {"after": 5}
     stack = created(world, template(a=slow))
     snapshot = take_snapshot(world.context, stack, None)
@@ -394,7 +394,7 @@ def test_the_clock_stands_although_a_snapshot_is_being_deleted(world: World) -> 
     assert world.stack(stack.id).remaining is not None
 
 
-def test_the_clock_does_not_stand_while_a_deletion_waits_for_that_of_a_snapshot(world: World) -> None:
+def test_the_clock_does_not_pause_while_a_deletion_waits_for_that_of_a_snapshot(world: World) -> None:
     stack = created(world, template(a={}))
     snapshot = take_snapshot(world.context, stack, None)
     assert world.settle(lambda: ended(world, stack), within=20)
@@ -415,7 +415,7 @@ def test_the_clock_does_not_stand_while_a_deletion_waits_for_that_of_a_snapshot(
     assert world.stack(stack.id).remaining is not None
 
 
-def test_a_clock_that_went_on_strikes_after_the_time_that_was_left(world: World) -> None:
+def test_a_clock_that_has_continued_ends_the_action_after_the_time_that_was_left(world: World) -> None:
     document = template(a={"endless": True, "after": 2})
     stack = world.create("s", document, environment=hooks(a="pre-create"), timeout_mins=1)
     world.settle(lambda: False, within=500)
@@ -447,7 +447,7 @@ def test_a_task_that_is_parked_until_a_retry_keeps_the_clock_going_when_another_
     assert world.stack(stack.id).deadline_at is not None
 
 
-def test_the_clock_counts_on_where_the_operator_wishes_it(tmp_path: pathlib.Path) -> None:
+def test_the_clock_counts_on_where_the_operator_requests_it(tmp_path: pathlib.Path) -> None:
     world = World(tmp_path, hosts=1, held_time="counts")
     stack = world.create("s", template(a={}), environment=hooks(a="pre-create"), timeout_mins=1)
     assert world.settle(lambda: ended(world, stack), within=80)
@@ -455,7 +455,7 @@ def test_the_clock_counts_on_where_the_operator_wishes_it(tmp_path: pathlib.Path
     assert states(world, stack) == {"a": "INIT_COMPLETE"}
 
 
-def test_the_clock_stands_only_when_work_of_an_older_traversal_has_ended(world: World) -> None:
+def test_the_clock_pauses_only_when_work_of_an_older_traversal_has_ended(world: World) -> None:
     slow = {"after": 10, "looks": 2}
     stack = world.create("s", template(a=slow))
     world.calm()
@@ -503,7 +503,7 @@ def test_a_breakpoint_ends_the_action_after_its_limit(world: World, hook: str) -
 # -- abort -----------------------------------------------------------------------------------------
 
 
-def test_a_breakpoint_ends_the_action_where_that_is_wished_after_running_work(world: World) -> None:
+def test_a_breakpoint_ends_the_action_where_that_is_requested_after_running_work(world: World) -> None:
     document = template(slow={"after": 20}, a={}, b={"needs": on("a")}, c={"needs": on("b")})
     stack = world.create(
         "s", document, environment=hooks(b="pre-create"), abort_on_breakpoint=True, disable_rollback=False
@@ -541,7 +541,9 @@ def test_the_first_resource_may_end_the_action(world: World, hook: str, state: s
     ("hook", "size"),
     [("pre-update", 1), ("post-update", 1), ("pre-update", 2), ("pre-create", 2), ("pre-delete", 2)],
 )
-def test_an_update_is_ended_by_a_breakpoint_and_the_next_goes_on(world: World, hook: str, size: int) -> None:
+def test_an_update_is_ended_by_a_breakpoint_and_the_next_continues(
+    world: World, hook: str, size: int
+) -> None:
     def template_for(number: int) -> Json:
         return template(a={"size": 1 if number == 1 else size, "value": str(number)}, b={"needs": on("a")})
 
@@ -560,7 +562,7 @@ def test_an_update_is_ended_by_a_breakpoint_and_the_next_goes_on(world: World, h
 
 
 @pytest.mark.parametrize("hook", ["pre-delete", "post-delete"])
-def test_a_deletion_is_ended_by_a_breakpoint_and_the_next_goes_on(world: World, hook: str) -> None:
+def test_a_deletion_is_ended_by_a_breakpoint_and_the_next_continues(world: World, hook: str) -> None:
     stack = world.create(
         "s", template(a={}, b={"needs": on("a")}), environment=hooks(b={hook: {"abort": True}})
     )
@@ -599,7 +601,7 @@ def test_a_check_stops_nowhere(world: World) -> None:
     assert status(world, stack) == "CHECK_COMPLETE"
 
 
-def test_a_held_resource_has_its_whole_time_when_it_goes_on(world: World) -> None:
+def test_a_held_resource_has_its_whole_time_when_it_continues(world: World) -> None:
     environment = hooks(a="pre-update")
     # Without retries, for the next try would have a time of its own.
     environment["resource_registry"]["resources"]["a"] |= {"timeout": 20, "retries": 0}

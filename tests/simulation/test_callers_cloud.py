@@ -354,7 +354,7 @@ def test_nothing_of_another_project_is_known(site: Site) -> None:
     )
 
 
-def test_what_was_right_is_not_asked_again_for_a_while_and_what_was_wrong_is(site: Site) -> None:
+def test_what_was_right_is_not_checked_again_for_a_while_and_what_was_wrong_is(site: Site) -> None:
     for _ in range(2):
         site.create(parameter(), parameters={"p": "small"})
     assert len(site.images.calls) == 1
@@ -508,7 +508,7 @@ def test_previews_and_validations_ask_too(site: Site, path: str) -> None:
     assert "'p' is invalid" in message_of(site.api.simulate_post(f"/v1/p1/{path}", json=body))
 
 
-def test_an_admin_in_another_project_is_not_asked_about_things(site: Site) -> None:
+def test_nothing_is_checked_in_the_cloud_for_an_admin_in_another_project(site: Site) -> None:
     identify: Callable[..., RequestContext] = site.auth.identify
     stack = site.create(parameter(), parameters={"p": "small"}).json["stack"]
     address = urllib.parse.urlsplit(stack["links"][0]["href"]).path

@@ -138,7 +138,7 @@ def test_what_a_step_makes_after_it_was_detached_is_removed_and_changes_nothing(
     assert (world.stack(stack.id), len(history(world, stack))) == (before, count)
 
 
-def test_the_removal_of_what_was_left_behind_is_tried_again(
+def test_the_removal_of_what_is_orphaned_is_tried_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody would see that it has failed."""
@@ -483,7 +483,7 @@ def test_a_step_that_is_detached_while_another_attempt_is_at_it_is_left_to_that(
     assert len(world.cloud.objects) == 1
 
 
-def test_what_is_made_for_a_stack_that_was_purged_is_told_in_the_log(
+def test_what_is_made_for_a_stack_that_was_purged_is_logged(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     stack = begun(world, template(a={"hangs": ["create"]}))

@@ -153,7 +153,7 @@ def delete(world: World, stack: Stack) -> None:
 
 @pytest.mark.parametrize("rollback", [False, True], ids=["without", "with-rollback"])
 @pytest.mark.parametrize("action", ["CREATE", "ADOPT", *BEGIN])
-def test_it_ends_there_and_the_next_update_goes_on(
+def test_it_ends_there_and_the_next_update_continues(
     world: World, action: str, rollback: bool, stride: int
 ) -> None:
     refused = action == "DELETE" or (rollback and action not in ("CREATE", "UPDATE"))

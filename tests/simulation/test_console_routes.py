@@ -200,7 +200,7 @@ def test_an_inspection_names_hosts_to_operators_only(world: World, held: str) ->
     refused(callers, "GET", f"{held}/inspect")
 
 
-def test_an_owner_is_told_that_nobody_is_alive(world: World, held: str) -> None:
+def test_an_owner_is_shown_that_nobody_is_alive(world: World, held: str) -> None:
     callers = Callers(world, dataclasses.replace(console_of(world), group=GroupStatus))
     of_owner = callers.owner.get(f"{held}/inspect")
     of_operator = callers.operator.get(f"{held}/inspect")

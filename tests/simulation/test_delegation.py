@@ -168,7 +168,7 @@ def test_what_cannot_be_stored_leaves_nothing(
     assert scene.settled() == set()
 
 
-def test_what_cannot_be_stored_while_keystone_is_away_is_revoked_later(
+def test_what_cannot_be_stored_while_keystone_is_unavailable_is_revoked_later(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stumbling(monkeypatch, ValueError("a bug"))
@@ -225,7 +225,7 @@ def test_a_commit_that_took_place_although_it_ended_in_an_error_keeps_its_creden
     assert scene.settled() == {1}
 
 
-def test_a_request_that_comes_back_too_late_stores_nothing(scene: Scene) -> None:
+def test_a_request_that_returns_too_late_stores_nothing(scene: Scene) -> None:
     """A duty has searched for what it made, before Keystone had made it."""
     created = scene.keystone.credentials
 

@@ -88,7 +88,7 @@ def test_what_its_owner_leaves_undone_is_ended_by_the_deputy_after_half_a_second
     assert own_events(world, stack)[-1] == ("FAILED", other.host)
 
 
-def test_only_a_traversal_of_which_something_runs_is_told_to_stop(world: World) -> None:
+def test_only_a_traversal_of_which_something_runs_gets_a_hint_to_stop(world: World) -> None:
     busy = world.create("busy", template(1, endless=True))
     world.calm()
     world.create("idle", template(1, endless=True))
@@ -100,7 +100,7 @@ def test_only_a_traversal_of_which_something_runs_is_told_to_stop(world: World) 
     assert cancels == [("host0", busy.traversal, ()), ("host1", busy.traversal, ())]
 
 
-def test_a_stack_that_went_on_to_something_else_does_not_time_out_with_the_others(world: World) -> None:
+def test_a_stack_that_continued_to_something_else_does_not_time_out_with_the_others(world: World) -> None:
     late, gone_on = (world.create(name, template(1, endless=True)) for name in "ab")
     world.calm()
     due = [DueStack(stack.id, stack.shard, stack.traversal, 0.0) for stack in (late, gone_on)]

@@ -55,7 +55,7 @@ def complete(world: World, stack: Stack) -> None:
     assert (conductor.loop.busy, conductor.loop.in_progress) == (0, 0)
 
 
-def test_a_step_for_which_no_thread_can_be_started_is_given_back(
+def test_a_step_for_which_no_thread_can_be_started_is_requeued(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack = world.create("s", template(**MANY))
@@ -70,7 +70,7 @@ def test_a_step_for_which_no_thread_can_be_started_is_given_back(
     complete(world, stack)
 
 
-def test_a_poll_for_which_no_thread_can_be_started_is_given_back(
+def test_a_poll_for_which_no_thread_can_be_started_is_requeued(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack = world.create("s", template(**MANY))
@@ -144,7 +144,7 @@ def test_an_error_anywhere_in_the_work_loop_loses_no_claim(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_step_that_breaks_without_a_result_is_given_back(
+def test_a_step_that_breaks_without_a_result_is_requeued(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [conductor] = world.conductors.values()

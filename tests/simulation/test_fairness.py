@@ -60,7 +60,7 @@ def test_a_small_stack_does_not_wait_for_many_stacks_of_one_project(world: World
     assert steps_until(world, small) <= 3 * TURN
 
 
-def test_a_small_stack_does_not_wait_for_chains_that_go_on(world: World) -> None:
+def test_a_small_stack_does_not_wait_for_chains_that_continue(world: World) -> None:
     chains: dict[str, object] = {}
     for chain in range(3 * THREADS):
         for link in range(6):

@@ -192,7 +192,7 @@ def test_what_a_lost_attempt_made_is_deleted_with_the_stack(world: World) -> Non
     assert world.stack(stack.id).status == Status.COMPLETE
 
 
-def test_results_wait_while_the_database_is_away(world: World) -> None:
+def test_results_wait_while_the_database_is_unavailable(world: World) -> None:
     stack = world.create("s", template(12, after=0))
     world.database.before = 1.0
     for _ in range(20):
@@ -205,7 +205,7 @@ def test_results_wait_while_the_database_is_away(world: World) -> None:
     assert len(world.cloud.physical_ids) == 12
 
 
-def test_claims_whose_answer_was_lost_are_given_back(world: World) -> None:
+def test_claims_whose_answer_was_lost_are_requeued(world: World) -> None:
     stack = world.create("s", template(4, after=0))
     world.deliver(0, "host1")
     world.database.after = 1.0
@@ -218,7 +218,7 @@ def test_claims_whose_answer_was_lost_are_given_back(world: World) -> None:
     assert world.stack(stack.id).status == Status.COMPLETE
 
 
-def test_progress_that_is_told_twice_because_the_answer_was_lost_fails_nothing(world: World) -> None:
+def test_progress_that_arrives_twice_because_the_answer_was_lost_fails_nothing(world: World) -> None:
     """An update finds only in its step that it begins something: it reports so together with its progress."""
     stack = world.create("s", template(1, after=0))
     assert world.settle(lambda: ended(world, stack), within=30)

@@ -45,7 +45,7 @@ def rolling(**values: Json) -> Json:
     return {"rolling_update": values}
 
 
-def test_members_are_numbered_and_their_index_stands_in_their_properties(world: World) -> None:
+def test_members_are_numbered_and_their_index_is_in_their_properties(world: World) -> None:
     stack = created(world, hot({"g": group(3, member={"value": "name-%index%"})}))
     assert stack.status == Status.COMPLETE, stack.reason
     assert values(world) == {"0": "name-0", "1": "name-1", "2": "name-2"}
@@ -116,7 +116,7 @@ def test_attributes_of_the_members(world: World) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_member_is_told_before_anything_is_made(
+def test_what_is_wrong_with_a_member_is_reported_before_anything_is_made(
     world: World, template: Json, message: str
 ) -> None:
     with pytest.raises(TemplateError, match=message):
@@ -422,7 +422,7 @@ def test_an_update_during_a_batch_brings_all_members_to_the_newest_goal(world: W
     assert values(world) == {"0": "two", "1": "two", "2": "two"}
 
 
-def test_a_cancel_between_two_batches_ends_the_update_and_the_next_one_goes_on(world: World) -> None:
+def test_a_cancel_between_two_batches_ends_the_update_and_the_next_one_continues(world: World) -> None:
     policy = rolling(max_batch_size=1, pause_time=50)
     stack = created(world, hot({"g": group(3, policy)}))
     world.update(stack, hot({"g": group(3, policy, member={"value": "new"})}))
@@ -509,7 +509,7 @@ def test_a_chain_makes_its_members_one_after_the_other_with_the_same_properties(
     assert list(values(world)) == ["0"]
 
 
-def test_a_concurrent_chain_makes_them_at_once_and_what_is_wrong_is_told_before(world: World) -> None:
+def test_a_concurrent_chain_makes_them_at_once_and_what_is_wrong_is_reported_before(world: World) -> None:
     properties = {"looks": 1, "after": 1}
     stack = world.create(
         "s", hot({"c": chain(*["Sim::Server"] * 3, concurrent=True, resource_properties=properties)})

@@ -18,7 +18,7 @@ from stoker.db.work import commit, member_claims
 Json = typing.Any
 
 
-def test_others_go_on_while_one_is_locked_out(
+def test_others_continue_while_one_is_locked_out(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
@@ -44,7 +44,7 @@ def test_others_go_on_while_one_is_locked_out(
     assert len(world.cloud.objects) == len(stacks)
 
 
-def test_others_go_on_while_a_claims_resource_is_locked(
+def test_others_continue_while_a_claims_resource_is_locked(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)
@@ -74,7 +74,7 @@ def test_others_go_on_while_a_claims_resource_is_locked(
     assert world.broken == []
 
 
-def test_what_is_given_back_does_not_wait_for_what_is_locked(
+def test_what_is_requeued_does_not_wait_for_what_is_locked(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, hosts=1, threads=8)

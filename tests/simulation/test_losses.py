@@ -227,7 +227,7 @@ def _lose_twice(conn: sa.Connection, ids: list[TaskId]) -> None:
     conn.execute(sa.update(t).where(t.c.id.in_(ids)).values(losses={"hosts": ["x", "y"]}))
 
 
-def test_the_loss_of_a_conductor_that_comes_back_is_forgiven(world: World) -> None:
+def test_the_loss_of_a_conductor_that_returns_is_forgiven(world: World) -> None:
     """A busy host's conductors are silent for a while, one after the other."""
     stack = world.create("s", template(a={"hangs": ["create"]}))
     for _ in range(5):

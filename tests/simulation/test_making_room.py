@@ -159,7 +159,7 @@ def test_making_room_may_take_some_polls(world: World) -> None:
     assert not [line for line in world.cloud.calls if line.startswith("restore")]
 
 
-def test_a_busy_service_is_asked_again(world: World) -> None:
+def test_a_busy_service_is_called_again(world: World) -> None:
     stack = created(world, OLD)
     world.cloud.room["a"] = [RetryableError("busy"), RetryableError("busy")]
     assert state(update(world, stack, NEW)) == ("UPDATE", "COMPLETE")

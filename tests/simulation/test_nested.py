@@ -125,7 +125,7 @@ def test_a_child_that_failed_is_repaired_by_the_next_update(world: World) -> Non
     assert children(world, stack)["n"].id == failed.id
 
 
-def test_what_was_being_deleted_is_made_anew_when_it_is_wanted_again(world: World) -> None:
+def test_what_was_being_deleted_is_made_again_when_it_is_requested_again(world: World) -> None:
     """A stack that is being deleted cannot be updated any more."""
     stop = {"resource_registry": {"resources": {"n": {"s": {"hooks": "pre-delete"}}}}}
     stack = created(world, hot({"n": child()}), environment=stop)
@@ -203,7 +203,7 @@ def test_a_repeated_step_finds_the_child_of_the_lost_one(world: World) -> None:
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_database_that_is_away_for_a_moment_fails_no_step(world: World, moment: str) -> None:
+def test_a_database_that_is_unavailable_for_a_moment_fails_no_step(world: World, moment: str) -> None:
     stack = world.create("s", hot({"n": child()}), files={INNER: inner()})
     world.deliver(0, "host0")
     world.conductors["host0"].run_once()
@@ -248,7 +248,7 @@ def test_a_rollback_takes_the_children_back(world: World) -> None:
         ),
     ],
 )
-def test_what_is_wrong_inside_is_told_before_anything_is_made(
+def test_what_is_wrong_inside_is_reported_before_anything_is_made(
     world: World, resource: Json, files: Json, message: str
 ) -> None:
     with pytest.raises(TemplateError, match=message):

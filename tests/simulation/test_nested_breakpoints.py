@@ -76,7 +76,7 @@ def active(world: World, *which: Stack) -> int:
 
 @pytest.mark.parametrize("path", ["n/s", "n/*", "*/s", "n*/s*"])
 @pytest.mark.parametrize("hook", ["pre-create", "post-create"])
-def test_a_breakpoint_inside_holds_the_childs_resource_and_all_clocks_stand(
+def test_a_breakpoint_inside_holds_the_childs_resource_and_all_clocks_pause(
     world: World, path: str, hook: str
 ) -> None:
     stack = create(
@@ -116,7 +116,7 @@ def test_a_breakpoint_inside_holds_the_childs_resource_and_all_clocks_stand(
     assert clock(world, stack) == "over"
 
 
-def test_three_levels_stand_and_go_on_together_and_a_sibling_of_them_holds_its_own(world: World) -> None:
+def test_three_levels_pause_and_continue_together_and_a_sibling_of_them_holds_its_own(world: World) -> None:
     environment = inside("m/n/s", "pre-create")
     environment["resource_registry"]["resources"]["other"] = {"t": {"hooks": "pre-create"}}
     stack = create(world, {"m": {"type": MIDDLE}, "other": child()}, environment, timeout_mins=1)
@@ -133,7 +133,7 @@ def test_three_levels_stand_and_go_on_together_and_a_sibling_of_them_holds_its_o
     assert status(world, stack) == "CREATE_COMPLETE"
 
 
-def test_a_child_that_goes_on_times_out_with_its_parents(world: World) -> None:
+def test_a_child_that_continues_times_out_with_its_parents(world: World) -> None:
     files = {INNER: json.dumps(hot({"s": server(endless=True, after=2)}))}
     stack = create(world, {"n": child()}, inside("n/s", "pre-create"), files=files, timeout_mins=1)
     world.settle(lambda: False, within=500)
@@ -146,7 +146,7 @@ def test_a_child_that_goes_on_times_out_with_its_parents(world: World) -> None:
     assert status(world, inner) == "CREATE_FAILED"
 
 
-def test_what_is_nested_has_its_whole_time_when_it_goes_on(world: World) -> None:
+def test_what_is_nested_has_its_whole_time_when_it_continues(world: World) -> None:
     environment = inside("n/s", "pre-create")
     environment["resource_registry"]["resources"]["n"]["timeout"] = 30
     files = {INNER: json.dumps(hot({"s": server(after=20)}))}
@@ -157,7 +157,7 @@ def test_what_is_nested_has_its_whole_time_when_it_goes_on(world: World) -> None
     assert status(world, stack) == "CREATE_COMPLETE"
 
 
-def test_the_time_of_what_is_nested_is_over_when_it_hangs_after_it_went_on(world: World) -> None:
+def test_the_time_of_what_is_nested_is_over_when_it_hangs_after_it_continued(world: World) -> None:
     environment = inside("n/s", "pre-create")
     environment["resource_registry"]["resources"]["n"] |= {"timeout": 30, "retries": 0}
     files = {INNER: json.dumps(hot({"s": server(endless=True, after=5)}))}
@@ -168,7 +168,7 @@ def test_the_time_of_what_is_nested_is_over_when_it_hangs_after_it_went_on(world
     assert "CREATE timed out" in world.stack(stack.id).reason
 
 
-def test_a_limit_inside_that_fails_lets_the_parents_clock_go_on(world: World) -> None:
+def test_a_limit_inside_that_fails_lets_the_parents_clock_continue(world: World) -> None:
     stack = create(
         world,
         {"n": child(), "slow": server(after=400)},
@@ -181,7 +181,7 @@ def test_a_limit_inside_that_fails_lets_the_parents_clock_go_on(world: World) ->
     assert clock(world, stack) == "over"
 
 
-def test_a_standing_parent_goes_on_when_its_child_ends_as_failed(world: World) -> None:
+def test_a_paused_parent_continues_when_its_child_ends_as_failed(world: World) -> None:
     fails = {"pre-create": {"timeout": 100, "then": "fail"}}
     stack = create(world, {"n": child()}, inside("n/s", fails), timeout_mins=1)
     rest(world)
@@ -224,7 +224,7 @@ def test_abort_on_breakpoint_reaches_into_the_children_and_nothing_is_rolled_bac
     assert len(world.cloud.objects) == len(world.cloud.physical_ids) == 3
 
 
-def test_a_child_that_is_updated_by_itself_lets_its_parents_clock_go_on(world: World) -> None:
+def test_a_child_that_is_updated_by_itself_lets_its_parents_clock_continue(world: World) -> None:
     stack = create(world, {"n": child()}, inside("n/t", "pre-create"))
     rest(world)
     inner = below(world, stack, "n")
@@ -288,7 +288,7 @@ def test_deletions_are_held_inside_too(world: World) -> None:
     assert status(world, stack) == "DELETE_COMPLETE"
 
 
-def test_all_that_is_held_in_the_tree_goes_on_by_path_by_wildcard_and_all(world: World) -> None:
+def test_all_that_is_held_in_the_tree_continues_by_path_by_wildcard_and_all(world: World) -> None:
     environment = {
         "resource_registry": {
             "resources": {"top": {"hooks": "pre-create"}, "*": {"*": {"hooks": "pre-create"}}}
@@ -318,7 +318,7 @@ def test_all_that_is_held_in_the_tree_goes_on_by_path_by_wildcard_and_all(world:
     assert status(world, stack) == "CREATE_COMPLETE"
 
 
-def test_steps_go_on_inside_and_around_until_all_may(world: World) -> None:
+def test_steps_continue_inside_and_around_until_all_may(world: World) -> None:
     stack = create(world, {"n": child(), "z": {**server(), "depends_on": "n"}}, inside("n/s", "pre-create"))
     stops = []
     for _ in range(3):
@@ -330,7 +330,7 @@ def test_steps_go_on_inside_and_around_until_all_may(world: World) -> None:
     assert status(world, stack) == "CREATE_COMPLETE"
 
 
-def test_going_on_with_all_ends_the_steps_on_every_level(world: World) -> None:
+def test_continuing_with_all_ends_the_steps_on_every_level(world: World) -> None:
     stack = create(world, {"n": child(), "z": {**server(), "depends_on": "n"}}, inside("n/s", "pre-create"))
     rest(world)
     continue_held(world.context, world.stack(stack.id), step=True)

@@ -78,7 +78,7 @@ def test_what_is_in_the_middle_of_something_is_not_abandoned(world: World) -> No
     assert len(children(world, stack)) == 1
 
 
-def test_a_nested_stack_of_which_the_document_says_nothing_is_not_made_anew(world: World) -> None:
+def test_a_nested_stack_of_which_the_document_says_nothing_is_not_made_again(world: World) -> None:
     """Least of all is the stack taken over whose id it names: it may be anybody's."""
     stack = created(world, hot({"n": child()}))
     document = json.loads(json.dumps(world.export(stack)))
@@ -94,7 +94,7 @@ def test_a_nested_stack_of_which_the_document_says_nothing_is_not_made_anew(worl
     assert len(world.cloud.objects) == 1
 
 
-def test_what_inside_cannot_be_adopted_is_told_with_its_path(world: World) -> None:
+def test_what_inside_cannot_be_adopted_is_reported_with_its_path(world: World) -> None:
     stack = created(world, hot({"n": child()}))
     document = abandoned(world, stack)
     world.cloud.objects.clear()

@@ -50,7 +50,7 @@ def values(world: World) -> dict[str, str]:
     return {name: item.value for name, item in world.cloud.objects.items()}
 
 
-def test_all_levels_are_in_it_and_come_back_with_it(world: World) -> None:
+def test_all_levels_are_in_it_and_return_with_it(world: World) -> None:
     stack = created(world, tree("old"), files=files())
     before = values(world)
     objects = set(world.cloud.objects)
@@ -98,7 +98,7 @@ def test_it_is_deleted_on_all_levels(world: World) -> None:
     assert (world.cloud.pictures, world.cloud.objects) == ({}, {})
 
 
-def test_a_failure_inside_is_told_with_its_path_and_what_was_made_can_be_deleted(world: World) -> None:
+def test_a_failure_inside_is_reported_with_its_path_and_what_was_made_can_be_deleted(world: World) -> None:
     stack = created(world, tree(), files=files(shy=True))
     snapshot = take_snapshot(world.context, world.stack(stack.id), None)
     ended = settled(world, stack)
@@ -124,7 +124,7 @@ def test_a_step_that_is_lost_finds_the_snapshot_that_it_has_begun(world: World) 
     assert len(world.cloud.pictures) == 1
 
 
-def test_a_nested_stack_that_is_gone_since_is_made_anew(world: World) -> None:
+def test_a_nested_stack_that_is_gone_since_is_made_again(world: World) -> None:
     stack = created(world, hot({"n": child(value="x"), "s": server()}))
     first = snapshot_taken(world, stack)
     world.update(stack, hot({"s": server()}))

@@ -183,7 +183,7 @@ def test_each_operation_is_for_the_callers_of_the_table(
         pytest.fail("\n".join(diff), pytrace=False)
 
 
-def test_each_rule_stands_in_the_table() -> None:
+def test_each_rule_is_in_the_table() -> None:
     asked = {operation.rule for methods in ROUTES.values() for operation in methods.values()}
     by_body = {f"actions:{name.partition(' ')[2]}" for name in BODIES if name.startswith("actions")}
     by_body |= {"stacks:update_patch", "stacks:update_no_change", "actions:action"}

@@ -220,7 +220,7 @@ def test_a_finding_says_where_what_is_needed_what_there_is_and_what_to_do(site: 
     ]
 
 
-def test_nothing_is_asked_unless_the_request_says_so(site: Site) -> None:
+def test_nothing_is_checked_unless_the_request_says_so(site: Site) -> None:
     assert "findings" not in site.previewed({"a": disk()}, query="")
     assert site.storage.requests == []
 
@@ -382,7 +382,7 @@ def test_a_preflight_reads_so_many_lists_and_no_more(site: Site) -> None:
     assert len(site.asked()) <= MOST_READINGS
 
 
-def test_a_service_that_the_callers_catalog_lacks_is_not_asked(site: Site) -> None:
+def test_a_service_that_the_callers_catalog_lacks_is_not_called(site: Site) -> None:
     site.auth.catalog = endpoint("compute", site.storage.url)
     for resources in ({}, {"a": {"type": "OS::Heat::None"}}):
         assert site.findings(resources) == []
@@ -420,7 +420,7 @@ HINDERED = (
 )
 
 
-def test_a_warning_stands_in_the_stacks_reason_and_first_event(site: Site) -> None:
+def test_a_warning_is_in_the_stacks_reason_and_first_event(site: Site) -> None:
     site.allow(volumes=100, gigabytes=9)
     assert site.request({"a": disk(size=10)}).status_code == 201
     assert site.reasons() == [f"Stack CREATE started; {HINDERED}"]
@@ -448,7 +448,7 @@ def test_a_stack_that_fits_begins_as_without_a_preflight(site: Site) -> None:
     assert site.reasons() == ["Stack CREATE started", "Stack UPDATE started"]
 
 
-def test_what_is_refused_is_not_begun_and_all_findings_are_told(site: Site) -> None:
+def test_what_is_refused_is_not_begun_and_all_findings_are_reported(site: Site) -> None:
     site.allow(volumes=0, gigabytes=9)
     answer = site.request({"a": disk(size=10, label="bug")}, "refuse")
     assert answer.status_code == 201, "a bug of a rule stops nobody"

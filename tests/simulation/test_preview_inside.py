@@ -47,7 +47,7 @@ def ids(world: World, stack_id: str) -> dict[str, str | None]:
     return {row.name: row.physical_id for row in resource_rows}
 
 
-def test_without_being_asked_it_stays_outside(world: World) -> None:
+def test_it_stays_outside_unless_a_request_names_it(world: World) -> None:
     stack = created(world, hot({"n": child()}))
     (change,) = preview_changes(
         world.context, stack, UpdateRequest(Goal(hot({"n": child(value="x")}), files=FILES))
@@ -83,7 +83,7 @@ def test_another_file_changes_what_is_inside_of_what_stays(world: World) -> None
     assert (set(after), after["s"] != before["s"]) == ({"s", "t"}, True)
 
 
-def test_what_comes_and_what_goes_is_told_with_all_that_is_in_it(world: World) -> None:
+def test_what_comes_and_what_goes_is_reported_with_all_that_is_in_it(world: World) -> None:
     files = {**FILES, OUTER: json.dumps(hot({"m": child()}))}
     deep = {"type": OUTER}
     stack = created(world, hot({"old": deep, "other": deep}), files=files)

@@ -122,7 +122,7 @@ def test_what_cannot_be_read_stays_and_fails_nothing(
     assert str(errors[0]) in caplog.text
 
 
-def test_a_service_that_was_busy_is_asked_once_more(world: World) -> None:
+def test_a_service_that_was_busy_is_called_once_more(world: World) -> None:
     world.cloud.unread["a"] = [RetryableError("busy")]
     stack = created(world, asking("a", a={}, b={"needs": on("a")}))
     assert users(world, stack, "a") == ["b"]
@@ -171,7 +171,7 @@ class Remote(ResourceType):
         return {}
 
 
-def test_only_what_is_read_again_is_asked_for_in_a_hurry(
+def test_only_what_is_read_again_is_read_in_a_hurry(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hurries: list[bool] = []

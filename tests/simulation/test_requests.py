@@ -39,7 +39,7 @@ def created(world: World, request: str) -> Stack:
     return world.stack(stack.id)
 
 
-def test_tasks_are_for_the_request_that_wanted_them_also_in_nested_stacks(world: World) -> None:
+def test_tasks_are_for_the_request_that_caused_them_also_in_nested_stacks(world: World) -> None:
     stack = created(world, "req-1")
     assert requests(world) == {"s": {"req-1"}, "s-": {"req-1"}}
     with about(request="req-2", project="p"):
@@ -53,7 +53,7 @@ def test_what_no_user_wants_is_for_no_request(world: World) -> None:
     assert requests(world) == {"s": {None}, "s-": {None}}
 
 
-def test_the_request_of_a_thread_is_what_it_was_told_last() -> None:
+def test_the_request_of_a_thread_is_the_last_one_that_was_set() -> None:
     assert current_request() is None
     with about(request="req-1"):
         with about(stack="s"):

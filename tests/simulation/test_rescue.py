@@ -222,7 +222,7 @@ def test_a_rollback_that_has_not_begun_is_ended(world: World) -> None:
     assert failed.reason.endswith("it cannot be rolled back: the operator has given it up")
 
 
-def test_what_has_ended_is_told(world: World) -> None:
+def test_what_has_ended_is_shown(world: World) -> None:
     stack = world.create("s", template(a={}))
     assert complete(world, stack)
     world.pass_time(100)
@@ -234,7 +234,7 @@ def test_what_has_ended_is_told(world: World) -> None:
         rescue(world).retry(world.stack(stack.id))
 
 
-def test_a_resource_that_is_not_unfinished_is_told_with_those_that_are(world: World) -> None:
+def test_a_resource_that_is_not_unfinished_is_refused_with_those_that_are(world: World) -> None:
     stack = world.create("s", template(a={"looks": 10, "after": 10}))
     world.calm()
     with pytest.raises(NothingToDo, match="no resource b of stack s is unfinished; those are: a"):

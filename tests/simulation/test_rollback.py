@@ -24,7 +24,7 @@ def world(tmp_path: pathlib.Path) -> World:
     return World(tmp_path, hosts=2, threads=4)
 
 
-def test_a_failed_creation_is_taken_back_where_that_is_wished(world: World) -> None:
+def test_a_failed_creation_is_rolled_back_where_that_is_requested(world: World) -> None:
     document = template(a={}, b={"needs": on("a"), "fail": True})
     stack = world.create("s", document, disable_rollback=False)
     assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
@@ -173,7 +173,7 @@ def test_a_timeout_is_rolled_back_too(world: World) -> None:
     assert world.cloud.objects == {}
 
 
-def test_a_failure_stays_where_no_rollback_is_wished(world: World) -> None:
+def test_a_failure_stays_where_no_rollback_is_requested(world: World) -> None:
     stack = world.create("s", template(a={}, b={"fail": True}))
     world.settle(lambda: False, within=20)
     assert (world.stack(stack.id).action, world.stack(stack.id).status) == ("CREATE", Status.FAILED)
@@ -195,7 +195,7 @@ def test_cancelling_an_update_goes_back_at_once_although_a_step_never_ends(world
     assert all_rows(world, stack) == len(world.cloud.objects) == 1
 
 
-def test_cancelling_without_rollback_stops_all_and_the_next_update_goes_on(world: World) -> None:
+def test_cancelling_without_rollback_stops_all_and_the_next_update_continues(world: World) -> None:
     stack = world.create(
         "s", template(a={"endless": True, "after": 5}, b={"needs": on("a")}, c={}), disable_rollback=False
     )

@@ -159,7 +159,7 @@ def test_a_signal_scales_the_group_and_its_attributes_follow(world: World) -> No
     ]  # fmt: skip
 
 
-def test_a_later_update_of_the_stack_keeps_the_size_unless_one_is_wanted(world: World) -> None:
+def test_a_later_update_of_the_stack_keeps_the_size_unless_one_is_requested(world: World) -> None:
     document = hot({"g": autoscaling_group(), "up": policy(2)})
     stack = created(world, document)
     scaled(world, stack)
@@ -319,7 +319,9 @@ def test_what_is_no_group_or_not_there_is_refused(world: World) -> None:
         (policy(1, min_adjustment_step=1), "percent_change_in_capacity"),
     ],
 )
-def test_what_is_wrong_is_told_before_anything_is_made(world: World, resource: Json, message: str) -> None:
+def test_what_is_wrong_is_reported_before_anything_is_made(
+    world: World, resource: Json, message: str
+) -> None:
     with pytest.raises(TemplateError, match=message):
         world.create(
             "s", hot({"g": autoscaling_group(), **{"p" if "Policy" in resource["type"] else "g": resource}})

@@ -199,7 +199,7 @@ def test_the_deletion_of_the_stack_ends_it(world: World, tower: Tower) -> None:
     assert tower.rung == {}
 
 
-def test_the_clock_stands_at_a_breakpoint_although_one_runs(world: World, tower: Tower) -> None:
+def test_the_clock_pauses_at_a_breakpoint_although_one_runs(world: World, tower: Tower) -> None:
     stack = created(world, bell())
     more = bell()
     more["resources"]["other"] = {"type": "Test::Bell"}

@@ -110,7 +110,7 @@ def test_a_restored_stack_is_what_it_was(world: World) -> None:
     assert world.cloud.objects[str(before["a"].physical_id)].value == "old"
 
 
-def test_a_failed_restoration_is_rolled_back_where_that_is_wished(world: World) -> None:
+def test_a_failed_restoration_is_rolled_back_where_that_is_requested(world: World) -> None:
     stack = world.create("s", template(a={"value": "old"}), disable_rollback=False)
     assert world.settle(lambda: ended(world, stack), within=60)
     first = snapshot_taken(world, stack)
@@ -232,7 +232,7 @@ def test_a_snapshot_that_takes_too_long_fails_with_its_stack(world: World) -> No
     ]
 
 
-def test_no_snapshot_is_taken_while_something_is_going_on_or_of_a_suspended_stack(world: World) -> None:
+def test_no_snapshot_is_taken_while_something_is_in_progress_or_of_a_suspended_stack(world: World) -> None:
     stack = world.create("s", template(a={"after": 1}))
     with pytest.raises(ActionInProgress, match=r"already has an action \(CREATE\) in progress"):
         take_snapshot(world.context, world.stack(stack.id), None)

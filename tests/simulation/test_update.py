@@ -86,7 +86,7 @@ def test_what_is_new_may_refer_to_what_is_replaced(world: World) -> None:
     assert len(world.cloud.objects) == all_rows(world, stack) == 10
 
 
-def test_what_a_lost_creation_has_made_is_found_though_what_it_stands_on_was_to_be_replaced(
+def test_what_a_lost_creation_has_made_is_found_though_what_it_depends_on_was_to_be_replaced(
     world: World,
 ) -> None:
     def template_for(size: int) -> Json:
@@ -196,7 +196,7 @@ def test_an_update_that_fails_keeps_what_was_and_the_next_one_repairs_it(world: 
     assert len(world.cloud.objects) == 2
 
 
-def test_an_update_during_a_creation_lets_go_on_what_is_still_wanted(world: World) -> None:
+def test_an_update_during_a_creation_continues_what_stays_the_same(world: World) -> None:
     slow = {"after": 5, "looks": 3}
     stack = world.create("s", template(a=slow, b=slow))
     world.calm()

@@ -61,7 +61,7 @@ def test_what_the_environment_restricts_fails_and_leaves_the_resource_alone(
 
 
 @pytest.mark.parametrize(("word", "definition"), [("replace", server(value="2")), ("update", server(size=2))])
-def test_what_is_not_restricted_goes_on(world: World, word: str, definition: Json) -> None:
+def test_what_is_not_restricted_continues(world: World, word: str, definition: Json) -> None:
     stack = created(world, template(a=server()))
     assert state(update(world, stack, template(a=definition), restricted(a=word))) == ("UPDATE", "COMPLETE")
 
@@ -83,7 +83,7 @@ def test_a_failed_resource_is_not_replaced_where_that_is_restricted(world: World
     assert state(update(world, stack, template(a=server()))) == ("UPDATE", "COMPLETE")
 
 
-def test_another_type_wanted_while_the_first_is_being_made_replaces_it(world: World) -> None:
+def test_another_type_requested_while_the_first_is_being_made_replaces_it(world: World) -> None:
     stack = world.create("s", template(a=server(endless=True, after=3)))
     world.calm()
     updated = update(world, stack, template(a={"type": "OS::Heat::None"}))

@@ -43,7 +43,7 @@ def test_each_kind_of_change_is_history(world: World) -> None:
     }
 
 
-def test_values_and_causes_are_told_as_far_as_they_are_known(world: World) -> None:
+def test_values_and_causes_are_shown_as_far_as_they_are_known(world: World) -> None:
     stack = created(world, template(a=server(value="m"), b=server(value={"get_attr": ["a", "value"]})))
     goal = Goal(template(a=server(value="n"), b=server(value={"get_attr": ["a", "value"]}, size=2)))
     a, b = preview_changes(world.context, world.stack(stack.id), UpdateRequest(goal))
@@ -105,7 +105,7 @@ def test_what_hangs_on_a_value_to_come_is_said_not_guessed(world: World) -> None
     assert replaced["fixed"] == ("updated", f"may be replaced: {reason}")
 
 
-def test_what_failed_or_is_still_being_made_or_is_restricted_is_told_so(world: World) -> None:
+def test_what_failed_or_is_still_being_made_or_is_restricted_is_shown_so(world: World) -> None:
     stack = world.create(
         "s", template(bad=server(fail=True, after=1), slow=server(endless=True, after=9), v=volume())
     )

@@ -66,7 +66,7 @@ def test_no_more_is_claimed_than_threads_can_take_soon(world: World) -> None:
     assert len(one.steps) <= world.threads + 4
 
 
-def test_a_failure_starts_nothing_more_and_is_told_when_running_work_has_ended(world: World) -> None:
+def test_a_failure_starts_nothing_more_and_is_reported_when_running_work_has_ended(world: World) -> None:
     stack = world.create(
         "s",
         template_of(
@@ -205,7 +205,7 @@ def test_an_error_that_tells_a_secret_is_shown_without_it(world: World) -> None:
     assert "correct-horse" not in str(events_of(world, stack))
 
 
-def test_a_conductor_that_was_silent_for_a_moment_still_claims_what_it_was_told_of(
+def test_a_conductor_that_was_silent_for_a_moment_still_claims_what_hints_name(
     tmp_path: pathlib.Path,
 ) -> None:
     """Otherwise each lapse costs the time until the hint is repeated, which grows up to a minute."""

@@ -419,7 +419,7 @@ def test_a_pure_folder_reaches_no_database_and_no_network(modules: list[Module],
     _assert_none(offenders)
 
 
-def test_imports_stand_at_the_top(modules: list[Module]) -> None:
+def test_imports_are_at_the_top(modules: list[Module]) -> None:
     offenders = []
     for module in modules:
         late = [

@@ -31,7 +31,7 @@ def test_a_command_that_fails_shows_all_that_it_printed_and_its_code() -> None:
     assert done.stderr == "Doing it failed:\nnoise\ntrouble\n"
 
 
-def test_all_is_shown_where_that_is_wished() -> None:
+def test_all_is_shown_where_that_is_requested() -> None:
     done = quiet(3, V="1")
     assert (done.returncode, done.stdout, done.stderr) == (3, "noise\n", "trouble\n")
 
@@ -46,7 +46,7 @@ def test_the_makefile_runs_what_prints_much_quietly(program: str) -> None:
     assert [line for line in lines if "$(QUIET)" not in line] == []
 
 
-def test_make_shows_its_recipes_only_where_that_is_wished() -> None:
+def test_make_shows_its_recipes_only_where_that_is_requested() -> None:
     command = ["make", "-f", ROOT / "Makefile", "--eval", "told: ; echo told", "told"]
     env = {key: value for key, value in os.environ.items() if key not in ("V", "MAKEFLAGS", "MFLAGS")}
     for variables, is_shown in (({}, False), ({"V": "1"}, True)):

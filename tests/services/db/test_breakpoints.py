@@ -66,7 +66,7 @@ def clock(database: Database, graph: Graph) -> tuple[float | None, float | None]
     return stack.deadline_at, stack.remaining
 
 
-def test_the_clock_stands_from_the_end_of_the_last_active_task_until_something_goes_on(
+def test_the_clock_pauses_from_the_end_of_the_last_active_task_until_something_continues(
     database: Database,
 ) -> None:
     graph = graph_of(database)
@@ -144,7 +144,7 @@ def test_steps_mark_all_that_waits(database: Database) -> None:
     assert task(database, graph.tasks["c"]).hook == "pre-create"
 
 
-def test_a_deletion_that_is_held_behind_its_end_keeps_the_row_until_it_goes_on(database: Database) -> None:
+def test_a_deletion_that_is_held_behind_its_end_keeps_the_row_until_it_continues(database: Database) -> None:
     graph = store_graph(database, {"a": [], "b": ["a"]})
     set_task(database, graph.tasks["a"], kind="delete", hooks={"post-delete": {}})
     [a] = claim_all(database, [graph.tasks["a"]])
@@ -223,7 +223,7 @@ def test_a_stacks_reason_names_ten_breakpoints_and_counts_the_others(database: D
     assert [item.resource_name for item in held] == [f"r{n:02}" for n in range(13)]
 
 
-def test_a_clock_that_counts_on_does_not_stand(database: Database) -> None:
+def test_a_clock_that_counts_on_does_not_pause(database: Database) -> None:
     graph = graph_of(database)
     set_traversal(database, graph.number, deadline_policy="counts")
     finish(database, graph, "a", "d")

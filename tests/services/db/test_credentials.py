@@ -40,7 +40,7 @@ def test_what_is_nested_has_that_of_the_outermost_and_others_have_none(database:
     assert body_for(database, child) == {"body": "another"}
 
 
-def test_it_is_given_back_when_the_stack_is_deleted_and_all_that_was_in_it(database: Database) -> None:
+def test_it_is_revoked_when_the_stack_is_deleted_and_all_that_was_in_it(database: Database) -> None:
     root = store(database, a_stack(action="DELETE"))
     deleted_child = store(
         database, a_stack(root_id=root.id, parent_id=root.id, live_name=None, action="DELETE")

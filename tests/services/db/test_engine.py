@@ -148,7 +148,7 @@ def cut(conn: sa.Connection) -> None:
 
 
 @on("postgresql", "mariadb")
-def test_a_connection_lost_during_the_commit_is_told_and_not_run_again(database: Database) -> None:
+def test_a_connection_lost_during_the_commit_is_reported_and_not_run_again(database: Database) -> None:
     runs = []
     own_database = Database(database.url)
 
@@ -214,7 +214,7 @@ def test_a_writer_of_sqlite_that_waits_too_long_is_run_again(database: Database)
     assert values(database) == {"now": 0}
 
 
-def test_a_thread_that_gets_no_connection_is_told_so(database: Database) -> None:
+def test_a_thread_that_gets_no_connection_gets_an_error_that_says_so(database: Database) -> None:
     narrow = Database(database.url, pool_size=1)
     narrow.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
 
@@ -243,7 +243,7 @@ FULL = {
 }
 
 
-def test_a_full_disk_counts_as_a_database_that_is_away(database: Database) -> None:
+def test_a_full_disk_counts_as_a_database_that_is_unavailable(database: Database) -> None:
     """A change that could not be stored is kept then, and tried again."""
 
     def fill(conn: sa.Connection) -> None:

@@ -40,7 +40,7 @@ def test_events_keep_their_order_though_their_times_are_equal(database: Database
     assert listed(database, stack.id, limit=0) == []
 
 
-def test_an_event_that_is_told_again_is_stored_once(database: Database) -> None:
+def test_an_event_that_arrives_again_is_stored_once(database: Database) -> None:
     stack = store(database, a_stack())
     first, second, third = (an_event(stack.id, f"r{number}") for number in range(3))
     add(database, first, second)

@@ -100,7 +100,7 @@ def chain(migrations: upgrade.Migrations) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize("migrations", [upgrade.OWN, MIGRATIONS])
-def test_the_revisions_stand_in_one_row_and_each_number_has_both_parts(
+def test_the_revisions_are_in_one_row_and_each_number_has_both_parts(
     migrations: upgrade.Migrations,
 ) -> None:
     numbers = range(2, migrations.number + 1)
@@ -251,7 +251,7 @@ def test_a_database_of_any_revision_is_brought_to_the_newest(fresh: Database, re
     assert fresh.read(revisions.current) == NEWEST
 
 
-def test_what_comes_first_is_told(fresh: Database) -> None:
+def test_what_has_to_come_first_is_named(fresh: Database) -> None:
     with pytest.raises(WrongRevision, match="at no version: first it has to be expanded"):
         upgrade.contract(fresh)
     upgrade.sync(fresh)

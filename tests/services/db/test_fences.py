@@ -346,7 +346,7 @@ def test_a_task_that_is_carried_over_moves_and_the_others_are_cancelled(database
 @pytest.mark.parametrize(
     ("status", "is_over"), [(Status.IN_PROGRESS, False), (Status.COMPLETE, True), (Status.FAILED, True)]
 )
-def test_a_deletion_of_a_snapshot_goes_on_until_it_ends(
+def test_a_deletion_of_a_snapshot_continues_until_it_ends(
     database: Database, status: Status, is_over: bool
 ) -> None:
     stack = store(database, a_stack())

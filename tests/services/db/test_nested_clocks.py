@@ -69,7 +69,7 @@ def is_paused(database: Database, graph: Graph) -> bool:
     return stack.remaining is not None
 
 
-def test_a_parent_stands_when_all_its_children_do_and_goes_on_with_the_first(database: Database) -> None:
+def test_a_parent_pauses_when_all_its_children_do_and_continues_with_the_first(database: Database) -> None:
     parent, (first, second) = tree_of(database)
     stop(database, first, now=NOW + 10)
     assert (is_paused(database, first), is_paused(database, parent)) == (True, False)
@@ -100,7 +100,7 @@ def test_of_two_children_that_stop_at_once_the_second_stops_the_parent(database:
 
 @pytest.mark.parametrize("turn", range(3))
 @on(*SERVERS)
-def test_of_one_that_goes_on_and_one_that_stops_at_once_the_parent_goes_on(
+def test_of_one_that_continues_and_one_that_stops_at_once_the_parent_continues(
     database: Database, turn: int
 ) -> None:
     parent, (first, second) = tree_of(database)

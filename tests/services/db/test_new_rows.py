@@ -92,9 +92,7 @@ class Stuck(IdSource):
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_transaction_whose_ids_are_taken_again_and_again_is_given_up(
-    database: Database, kind: Json
-) -> None:
+def test_a_transaction_whose_ids_are_taken_again_and_again_fails(database: Database, kind: Json) -> None:
     stack = store(database, a_stack())
     first = Process(database.url)
     second = Process(database.url, tries=3)

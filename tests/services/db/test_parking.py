@@ -168,7 +168,7 @@ def test_a_parked_task_is_woken_when_it_is_due_and_not_before(database: Database
     assert sorted(results, key=str) == [[held.task.id], [], [], []]
 
 
-def test_only_the_attempt_that_was_seen_is_given_back(database: Database) -> None:
+def test_only_the_attempt_that_was_seen_is_requeued(database: Database) -> None:
     graph = store_graph(database, {"one": [], "two": []})
     claim_all(database, graph.ids)
     first, second = graph.ids

@@ -132,7 +132,7 @@ def filled(table: sa.Table, number: int, value: Json, stack_id: str) -> dict[str
     return row
 
 
-def test_every_value_is_sealed_anew_in_its_place_wherever_a_secret_stands(database: Database) -> None:
+def test_every_value_is_sealed_again_in_its_place_wherever_it_has_a_secret(database: Database) -> None:
     stack = store(database, a_stack(id=ROOT, root_id=ROOT, project_id="acme"))
     places = {
         "setting": lambda by: by.of_installation("signal_key"),
@@ -327,7 +327,7 @@ def test_nothing_is_lost_that_others_write_meanwhile(database: Database) -> None
         assert done >= 40
 
 
-def test_it_waits_for_steps_that_began_before_and_seals_anew_what_they_stored(database: Database) -> None:
+def test_it_waits_for_steps_that_began_before_and_seals_again_what_they_stored(database: Database) -> None:
     graph = store_graph(database, {"one": []}, stack=a_stack(**TREE))
     [claim] = claim_all(database, graph.ids)
 
@@ -377,7 +377,7 @@ def test_a_look_counts_and_changes_nothing(database: Database) -> None:
     assert everything(database) == before
 
 
-def test_who_goes_on_sealing_with_an_old_key_does_not_hold_it_up_for_ever(database: Database) -> None:
+def test_a_process_that_seals_with_an_old_key_does_not_delay_it_without_end(database: Database) -> None:
     stack = store(database, a_stack(**TREE))
     database.write(lambda conn: resources.insert_many(conn, [a_resource(stack.id, 700_000)]))
     numbers = iter(range(1000))

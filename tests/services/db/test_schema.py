@@ -46,7 +46,7 @@ def test_a_database_that_was_never_migrated_is_at_no_revision(tmp_path: object) 
     fresh.close()
 
 
-def test_the_revision_of_a_database_that_is_away_is_an_error_of_its_own() -> None:
+def test_the_revision_of_a_database_that_is_unavailable_is_an_error_of_its_own() -> None:
     away = Database("postgresql+psycopg://nobody@127.0.0.1:1/nothing", tries=2, sleep=lambda seconds: None)
     with pytest.raises(Unavailable, match="unavailable in 2 tries"):
         away.read(revisions.current)

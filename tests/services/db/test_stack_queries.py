@@ -30,7 +30,7 @@ def names(database: Database, **query: typing.Any) -> set[str]:
     return {stack.name for stack in query_stacks(database, **query)}
 
 
-def test_a_tenant_sees_its_own_living_top_level_stacks(database: Database) -> None:
+def test_a_project_sees_its_own_living_top_level_stacks(database: Database) -> None:
     own_stack = store(database, a_stack(name="mine"))
     nested = a_stack(name="nested", live_name=None, parent_id=own_stack.id, root_id=own_stack.id)
     deleted = a_stack(name="gone", live_name=None, deleted_at=NOW)
@@ -122,7 +122,7 @@ def test_stacks_that_come_or_go_between_two_pages_do_not_disturb_the_others(data
     assert [stack.id for stack in [*first, *second_page]] == [stack.id for stack in reversed(old)]
 
 
-def test_a_marker_must_be_a_stack_of_the_tenant(database: Database) -> None:
+def test_a_marker_must_be_a_stack_of_the_project(database: Database) -> None:
     foreign = store(database, a_stack(project_id="other"))
     for marker in (new_id(), foreign.id):
         with pytest.raises(NotFound):

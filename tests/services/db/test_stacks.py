@@ -43,7 +43,7 @@ def test_of_two_creations_of_one_name_exactly_one_wins(database: Database) -> No
         assert database.read(lambda conn: stack_list.find_by_name(conn, "tenant", won.name)).id == won.id  # noqa: B023
 
 
-def test_a_name_is_taken_within_a_tenant_among_living_top_level_stacks_only(database: Database) -> None:
+def test_a_name_is_taken_within_a_project_among_living_top_level_stacks_only(database: Database) -> None:
     first = store(database, a_stack(name="web"))
     store(database, a_stack(name="web", project_id="other"))
     store(database, a_stack(name="Web"))
@@ -177,7 +177,7 @@ def test_a_deletion_ends_as_one_and_another_action_as_none(database: Database) -
         ("CHECK", False, True, False),
     ],
 )
-def test_a_failure_is_marked_for_rollback_where_the_user_asked_for_it(
+def test_a_failure_is_marked_for_rollback_where_the_user_requested_it(
     database: Database, action: str, disable_rollback: bool, rolled_back: bool, is_marked: bool
 ) -> None:
     stack = store(database, a_stack(action=action, disable_rollback=disable_rollback))
@@ -350,6 +350,6 @@ def test_resources_of_a_tree_are_those_below_the_stack_and_no_cousins(database: 
     assert names(left_stack, 9) == ["left", "deep"]
 
 
-def test_a_traversal_without_tasks_can_be_asked_for(database: Database) -> None:
+def test_a_traversal_without_tasks_can_be_requested(database: Database) -> None:
     assert database.read(lambda conn: tasks.of_traversal(conn, new_id())) == []
     assert database.read(lambda conn: tasks.get(conn, 10**15)) is None  # type: ignore[arg-type]

@@ -93,7 +93,7 @@ def test_a_superseded_traversal_gives_nothing_to_claim(database: Database) -> No
 
 
 @PUT_BACK
-def test_a_superseded_task_that_is_put_back_is_cancelled_and_its_successor_goes_on(
+def test_a_superseded_task_that_is_requeued_is_cancelled_and_its_successor_continues(
     database: Database, put_back: PutBack
 ) -> None:
     graph = store_graph(database, {"run": []})
@@ -117,7 +117,7 @@ def waiting(of: Task) -> Task:
 
 
 @PUT_BACK
-def test_a_task_put_back_while_its_traversal_is_superseded_never_starts_again(
+def test_a_task_requeued_while_its_traversal_is_superseded_never_starts_again(
     database: Database, put_back: PutBack
 ) -> None:
     for _ in range(8):
@@ -133,7 +133,7 @@ def test_a_task_put_back_while_its_traversal_is_superseded_never_starts_again(
 
 @on("postgresql", "mariadb")
 @PUT_BACK
-def test_who_supersedes_waits_for_a_task_that_is_just_being_put_back(
+def test_who_supersedes_waits_for_a_task_that_is_just_being_requeued(
     database: Database, put_back: PutBack
 ) -> None:
     """The schedule at which a check on one side alone would miss the other."""
@@ -160,7 +160,7 @@ def test_who_supersedes_waits_for_a_task_that_is_just_being_put_back(
 
 
 @PUT_BACK
-def test_a_task_put_back_after_the_stack_timed_out_is_cancelled(
+def test_a_task_requeued_after_the_stack_timed_out_is_cancelled(
     database: Database, put_back: PutBack
 ) -> None:
     graph = store_graph(database, {"run": [], "next": ["run"]})

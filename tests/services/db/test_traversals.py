@@ -99,7 +99,7 @@ def test_the_first_failure_is_kept(database: Database, aborted: bool) -> None:
     assert traversal_of(database, traversal.id) == failed
 
 
-def test_those_that_failed_are_told_from_the_others(database: Database) -> None:
+def test_those_that_failed_are_distinguished_from_the_others(database: Database) -> None:
     for number in range(5, 8):
         stored(database, a_traversal(number, failure="why" if number == 6 else None))
     numbers = [TraversalNumber(n) for n in (4, 5, 6, 7)]
@@ -172,7 +172,7 @@ def test_a_finished_traversal_is_purged_when_no_task_is_left(database: Database)
     assert database.write(lambda conn: purge(conn, False)) == 0
 
 
-def test_a_finished_traversal_is_kept_for_longer_or_stored_anew(database: Database) -> None:
+def test_a_finished_traversal_is_kept_for_longer_or_stored_again(database: Database) -> None:
     traversal = stored(database, a_traversal(due_at=NOW))
     later = replace(traversal, id=TraversalNumber(6), due_at=NOW + 9)
     database.write(lambda conn: traversals.keep(conn, later))

@@ -65,7 +65,7 @@ def test_one_that_a_later_process_has_replaced_changes_nothing(etcd: Etcd) -> No
         old.write(record("a", "old", beat=11), old.read())
 
 
-def test_one_that_etcd_has_forgotten_does_not_come_back_by_a_heartbeat(etcd: Etcd) -> None:
+def test_one_that_etcd_has_forgotten_does_not_return_by_a_heartbeat(etcd: Etcd) -> None:
     a = joined(etcd, "forgotten", record("a"))
     b = joined(etcd, "forgotten", record("b"))
     a._slots[0].leave_group(b"forgotten").get()

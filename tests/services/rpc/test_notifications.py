@@ -152,7 +152,7 @@ def test_no_secret_is_in_a_notification(world: World, heard: Heard) -> None:
     assert "$fn" not in text, "nor sealed"
 
 
-def test_what_did_not_happen_is_not_told(world: World, heard: Heard) -> None:
+def test_what_did_not_happen_is_not_reported(world: World, heard: Heard) -> None:
     def begin_and_break(conn: Connection) -> None:
         broken.append(conn)
         notifications.about_stacks(conn, [stack.id])

@@ -99,7 +99,7 @@ def test_a_cancel_and_a_call_to_look_reach_all(bus: Bus, pair: tuple[Receiver, R
         assert sorted(map(str, receiver.messages)) == ["('old', 'but', [3])", "look"]
 
 
-def test_who_has_stopped_is_told_nothing_more(bus: Bus, pair: tuple[Receiver, Receiver]) -> None:
+def test_a_member_that_has_stopped_gets_no_more_changes(bus: Bus, pair: tuple[Receiver, Receiver]) -> None:
     stopped = Receiver()
     server = bus.listen("gone", stopped)
     server.start()

@@ -26,7 +26,7 @@ def test_what_json_can_say_is_parsed_as_it_is(tree: Json) -> None:
 
 
 @given(CLEAN, st.sampled_from(["\0", "\ud800", "\udfff"]), CLEAN, st.integers(0, 3))
-def test_a_text_that_cannot_be_stored_is_refused_wherever_it_stands(
+def test_a_text_that_cannot_be_stored_is_refused_wherever_it_is(
     before: str, wrong: str, after: str, place: int
 ) -> None:
     text = before + wrong + after

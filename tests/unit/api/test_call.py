@@ -18,7 +18,7 @@ def refused(value, schema, context=""):
     return caught.value.message
 
 
-def test_a_body_that_fits_is_given_back():
+def test_a_body_that_fits_is_returned():
     body = {"clear_parameters": ["a"] * 100}
     assert validated(body, schemas.UPDATE) is body
 

@@ -36,7 +36,7 @@ class Server:
             raise Unavailable("gone")
 
 
-def test_a_database_that_answers_is_well_and_is_not_asked_again_at_once() -> None:
+def test_a_database_that_answers_is_well_and_is_not_checked_again_at_once() -> None:
     server = Server()
     assert [server.health.problem() for _ in range(5)] == [None] * 5
     assert server.pings == 1
@@ -45,7 +45,7 @@ def test_a_database_that_answers_is_well_and_is_not_asked_again_at_once() -> Non
     assert server.pings == 2
 
 
-def test_one_that_is_away_and_comes_back() -> None:
+def test_one_that_is_unavailable_and_returns() -> None:
     server = Server()
     server.away = True
     assert server.health.problem() == AWAY
@@ -55,7 +55,9 @@ def test_one_that_is_away_and_comes_back() -> None:
     assert server.health.problem() is None
 
 
-def test_one_that_hangs_is_asked_once_and_is_away_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_hangs_is_checked_once_and_is_unavailable_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     server = Server()
     assert server.health.problem() is None
     server.free.clear()
@@ -71,7 +73,7 @@ def test_one_that_hangs_is_asked_once_and_is_away_after_a_while(monkeypatch: pyt
     wait_for(lambda: server.health.problem() is None)
 
 
-def test_one_that_has_never_answered_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_has_never_answered_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "WAIT", 0.1)
     server = Server()
     server.free.clear()

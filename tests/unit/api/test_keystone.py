@@ -36,7 +36,7 @@ def headers(role: str = "member", **more: str) -> dict[str, str]:
     return {**headers, **{name.upper().replace("_", "-"): value for name, value in more.items()}}
 
 
-def test_every_rule_that_is_asked_for_exists() -> None:
+def test_every_rule_that_a_route_names_exists() -> None:
     names = {rule.name for rule in list_rules()}
     used = {operation.rule for methods in ROUTES.values() for operation in methods.values()} - {None}
     in_code = {
@@ -107,7 +107,7 @@ def test_which_patch_changes_nothing(body: object, nothing: bool) -> None:
     assert changes_nothing(body) is nothing
 
 
-def test_only_an_admin_names_another_tenant(auth: KeystoneAuthentication) -> None:
+def test_only_an_admin_names_another_project(auth: KeystoneAuthentication) -> None:
     with pytest.raises(Fault, match="4567") as caught:
         auth.identify("4567", headers())
     assert caught.value.status == 403
@@ -136,5 +136,5 @@ def test_who_is_not_of_the_project_is_not_let_in(
     assert caught.value.status == status
 
 
-def test_a_path_without_a_tenant_needs_no_token(auth: KeystoneAuthentication) -> None:
+def test_a_path_without_a_project_needs_no_token(auth: KeystoneAuthentication) -> None:
     assert auth.identify("", {}).project_id == ""

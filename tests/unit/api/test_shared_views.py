@@ -122,7 +122,7 @@ class WeighedViews:
         return self.views.get(key, lambda before: "") != ""
 
 
-def test_the_value_not_asked_for_longest_makes_room() -> None:
+def test_the_value_unused_for_longest_makes_room() -> None:
     views = WeighedViews(most=10)
     for key in "ab":
         views.put(key, "12345")

@@ -115,7 +115,7 @@ def installation() -> Installation:
 ENOUGH = int(BURST) + 20
 
 
-def test_a_new_key_in_each_request_is_refused_before_anybody_is_asked(
+def test_a_new_key_in_each_request_is_refused_before_anything_is_read(
     installation: Installation,
 ) -> None:
     answers = [installation.action(f"key{number}") for number in range(ENOUGH)]
@@ -155,7 +155,7 @@ def test_failed_logins_are_limited_and_right_ones_are_not(installation: Installa
     assert installation.login("unseen", "right").status_code == 429
 
 
-def test_guests_behind_the_address_of_an_attacker_go_on(installation: Installation) -> None:
+def test_guests_behind_the_address_of_an_attacker_are_served(installation: Installation) -> None:
     for number in range(ENOUGH):
         installation.action(f"key{number}")
     assert installation.poll("1.1", "wrong").status_code == 403

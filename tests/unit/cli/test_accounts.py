@@ -106,7 +106,7 @@ def test_a_refused_account_is_named(tmp_path: pathlib.Path, keystone: ScriptedSe
             check_account(conf, section)
 
 
-def test_an_address_that_is_not_keystones_is_told_from_one_without_an_answer(
+def test_an_address_that_is_not_keystones_is_distinguished_from_one_without_an_answer(
     tmp_path: pathlib.Path, keystone: ScriptedService
 ) -> None:
     with pytest.raises(WrongConfiguration, match="auth_url") as caught:

@@ -48,7 +48,7 @@ def problems_of(tmp_path: pathlib.Path, text: str) -> list[Problem]:
     return [Problem(p.where.removeprefix(f"{path}: "), p.what, p.serious) for p in problems]
 
 
-def test_what_is_right_is_not_told(tmp_path: pathlib.Path) -> None:
+def test_what_is_right_is_not_reported(tmp_path: pathlib.Path) -> None:
     assert problems_of(tmp_path, RIGHT) == []
 
 
@@ -82,12 +82,12 @@ def test_what_is_wrong_is_named(tmp_path: pathlib.Path, text: str, where: str, m
     assert problem.serious
 
 
-def test_every_problem_of_a_file_is_told(tmp_path: pathlib.Path) -> None:
+def test_every_problem_of_a_file_is_reported(tmp_path: pathlib.Path) -> None:
     text = "[conductor]\nthread = 4\nweight = heavy\n[nothing]\na = b\n"
     assert len(problems_of(tmp_path, text)) == 3
 
 
-def test_an_older_name_is_told_with_the_new_one(tmp_path: pathlib.Path) -> None:
+def test_an_older_name_is_shown_with_the_new_one(tmp_path: pathlib.Path) -> None:
     [problem] = problems_of(tmp_path, "[keystone_authtoken]\nmemcache_servers = a:1\n")
     assert (problem.what, problem.serious) == (
         "its name is [keystone_authtoken] memcached_servers now",
@@ -95,7 +95,7 @@ def test_an_older_name_is_told_with_the_new_one(tmp_path: pathlib.Path) -> None:
     )
 
 
-def test_a_file_that_is_none_is_told_with_the_line(tmp_path: pathlib.Path) -> None:
+def test_a_file_that_is_none_is_reported_with_the_line(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "stoker.conf"
     path.write_text("no section\n")
     [problem] = in_file(path, KNOWN)

@@ -210,7 +210,7 @@ def test_a_moment_that_is_too_far_away_was_stored_by_a_wrong_clock() -> None:
     )
 
 
-def test_threads_that_are_all_busy_are_told_with_what_holds_them() -> None:
+def test_threads_that_are_all_busy_are_shown_with_what_holds_them() -> None:
     fleet = a_fleet(a_conductor("one", threads_busy=4), a_conductor("two", threads_busy=8))
     longest = LongStep(StackId("X"), "other", "disk", ONE, NOW - 300)
     reason = why(ready(), fleet, longest=[longest])
@@ -220,7 +220,7 @@ def test_threads_that_are_all_busy_are_told_with_what_holds_them() -> None:
     assert reason.commands == ("stoker-manage stack retry X --resource disk",)
 
 
-def test_threads_that_were_written_off_are_told() -> None:
+def test_threads_that_were_detached_are_shown() -> None:
     fleet = a_fleet(a_conductor("one", threads_written_off=2))
     [reason] = health_problems(fleet, unsettled=None, database=None)
     assert reason.why == "one: 2 threads hang in calls that were cancelled, and were detached"
@@ -263,7 +263,7 @@ def test_a_deployment_that_waits_for_its_server_says_what_the_server_did(
     assert message in reason.why
 
 
-def test_a_nested_stack_is_told_with_its_state() -> None:
+def test_a_nested_stack_is_shown_with_its_state() -> None:
     def on_child(status: str, stands: bool = False) -> Reason:
         child = Child(StackId("C"), "shop-web", "CREATE", status, stands)
         return why(parked(waits_on=WaitsOn.parse("stack:C"), due_at=NOW + 200), children={"C": child})
@@ -276,7 +276,7 @@ def test_a_nested_stack_is_told_with_its_state() -> None:
     assert ended.commands == (f"{RETRY} --resource server",)
 
 
-def test_a_breakpoint_is_told_with_the_clients_command() -> None:
+def test_a_breakpoint_is_shown_with_the_clients_command() -> None:
     reason = why(a_task(state=TaskState.HELD, member=None, hook="pre-create"))
     assert reason.why == "it is held at the breakpoint pre-create"
     assert reason.commands == ("openstack stack continue S server",)
@@ -319,7 +319,7 @@ def whole(**fields: typing.Any) -> Reason:
     return reason
 
 
-def test_a_stack_that_has_ended_is_told_with_the_clients_command() -> None:
+def test_a_stack_that_has_ended_is_shown_with_the_clients_command() -> None:
     failed = whole(status=Status.FAILED, reason="no quota")
     assert (failed.why, failed.commands) == ("no quota", ("openstack stack update --existing S",))
     assert whole(status=Status.FAILED, action="DELETE").commands == ("openstack stack delete S",)
@@ -334,7 +334,7 @@ def test_a_stack_that_has_ended_is_told_with_the_clients_command() -> None:
     assert whole(status=Status.FAILED, rollback_at=NOW).next == "two starts it"
 
 
-def test_a_stack_of_which_nothing_can_go_on_is_a_bug() -> None:
+def test_a_stack_of_which_nothing_can_continue_is_a_bug() -> None:
     report = whole()
     assert report.cause == "lost"
     assert report.commands == ("stoker-manage stack fail S",)
@@ -359,7 +359,7 @@ def test_the_report_says_all_of_it_as_text_and_as_json() -> None:
     assert document["more"] == 2
 
 
-def test_moments_are_told_with_their_distance() -> None:
+def test_moments_are_shown_with_their_distance() -> None:
     assert describe_moment(NOW - 300, NOW).endswith("UTC (5 min ago)")
     assert describe_moment(NOW + 7200, NOW).endswith("UTC (in 2 h)")
     assert describe_moment(NOW + 86400 * 3, NOW).startswith("2027-01-18 ")

@@ -41,7 +41,7 @@ def test_the_check_of_a_token_has_a_limit_unless_the_operator_says_otherwise(tmp
 
 
 @pytest.mark.timeout(120)
-def test_a_keystone_that_is_silent_holds_no_request_for_ever(tmp_path: pathlib.Path) -> None:
+def test_a_keystone_that_is_silent_holds_no_request_forever(tmp_path: pathlib.Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v3"
         limits = "http_connect_timeout = 1\nhttp_request_max_retries = 0\n"

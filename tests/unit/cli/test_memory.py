@@ -39,11 +39,11 @@ def trims(body: str, answer: str | None, error: Exception | None = None) -> int:
         (str(LARGE), "10", 1),
     ],
 )
-def test_memory_is_given_back_after_large_requests_only(body: str, answer: str | None, expected: int) -> None:
+def test_memory_is_released_after_large_requests_only(body: str, answer: str | None, expected: int) -> None:
     assert trims(body, answer) == expected
 
 
-def test_memory_is_given_back_after_a_large_request_that_fails() -> None:
+def test_memory_is_released_after_a_large_request_that_fails() -> None:
     assert trims(str(LARGE), None, ValueError("no")) == 1
 
 

@@ -68,7 +68,7 @@ def test_a_round_asks_only_connections_that_may_have_changed(
     assert calls(polled, connections) == [[]] * 3
 
 
-def test_a_connection_is_asked_in_each_round_while_a_worker_answers(
+def test_a_connection_is_visited_in_each_round_while_a_worker_answers(
     polled: PolledMap, connections: list[Connection]
 ) -> None:
     polled.serve(0)

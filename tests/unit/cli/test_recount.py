@@ -22,7 +22,7 @@ def database(tmp_path: pathlib.Path) -> typing.Iterator[Database]:
     database.close()
 
 
-def test_an_empty_list_is_told_from_a_command_that_did_nothing(
+def test_an_empty_list_is_distinguished_from_a_command_that_did_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recount, "session_of", lambda *_, **__: types.SimpleNamespace(database=database))

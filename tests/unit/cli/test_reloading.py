@@ -49,7 +49,7 @@ CASES = [
 ]
 
 
-def test_each_change_is_told(tmp_path: pathlib.Path) -> None:
+def test_each_change_is_reported(tmp_path: pathlib.Path) -> None:
     """Each one comes after a return to the beginning."""
     start = "[api]\n"
     texts = [start] + [text for case in CASES for text in (case[0], start)]

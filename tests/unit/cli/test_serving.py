@@ -247,7 +247,7 @@ def test_a_good_request_is_answered_however_it_arrives(
         assert answer(client) == (200, body)
 
 
-def test_a_client_that_waits_is_told_to_go_on(site: Site) -> None:
+def test_a_client_that_waits_gets_100_continue(site: Site) -> None:
     client = site.send(post(b"Content-Length: 2\r\nExpect: 100-continue\r\n"))
     assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
     client.sendall(b"ab")

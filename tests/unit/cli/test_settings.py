@@ -153,7 +153,7 @@ OTHER_THINGS: Mapping[str, str] = {
 """Defaults that are those of settings by chance, as ``file name``, each with the reason."""
 
 
-def test_the_default_of_a_setting_stands_once() -> None:
+def test_the_default_of_a_setting_is_written_once() -> None:
     """A second one is forgotten when the first one changes, and documents tell only of the first."""
     defaults: dict[str, set[typing.Any]] = collections.defaultdict(set)
     for section in sections():

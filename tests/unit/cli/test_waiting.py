@@ -105,7 +105,7 @@ def test_the_watchdog_is_ours_or_there_is_none(variables: dict[str, str], watchd
     assert Systemd(variables).watchdog == watchdog
 
 
-def test_nothing_is_told_to_nobody() -> None:
+def test_without_a_manager_nothing_is_sent() -> None:
     Systemd({}).ready("serves")
     Systemd({"NOTIFY_SOCKET": "/no/such/socket"}).ready("serves")
 
@@ -150,7 +150,7 @@ def test_the_watchdog_is_fed_until_a_loop_is_late_and_again_afterwards(
     assert [record.args for record in caplog.records] == [("the work loop",), ("done",)]
 
 
-def test_a_reload_is_told_with_what_came_of_it(signals: SignalQueue, manager: Manager) -> None:
+def test_a_reload_is_reported_with_what_came_of_it(signals: SignalQueue, manager: Manager) -> None:
     os.kill(os.getpid(), signal.SIGHUP)
     end()
     run(signals, systemd(manager), reload=lambda: "nothing has changed")

@@ -92,7 +92,7 @@ def test_a_step_that_has_not_ended_may_end_with_and_without_a_result(state: Clai
         assert next_state(state, event) not in WITH_STEP
 
 
-def test_only_a_step_that_was_asked_to_stop_is_detached() -> None:
+def test_only_a_step_that_should_have_stopped_is_detached() -> None:
     assert {state for state in ClaimState if ClaimEvent.DETACH in TRANSITIONS[state]} == {
         ClaimState.STOPPING,
         ClaimState.LOST,

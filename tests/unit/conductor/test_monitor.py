@@ -129,7 +129,7 @@ def test_an_account_that_keystone_refuses_is_a_problem(parts: Parts) -> None:
     assert monitor.health_problems() == ["[trustee]: Keystone refuses it"]
 
 
-def test_who_shall_not_be_replaced_is_not_worn_out(parts: Parts) -> None:
+def test_a_thread_that_shall_not_be_replaced_is_not_counted_as_hung(parts: Parts) -> None:
     hang(parts)
     assert replace(parts.monitor, most_hung_threads=0).health_problems() == []
 

@@ -53,7 +53,7 @@ def test_a_thread_that_hangs_is_replaced(calls: Calls) -> None:
     assert pool.hung == 1
 
 
-def test_a_thread_that_comes_back_ends_instead_of_working_beside_its_replacement(calls: Calls) -> None:
+def test_a_thread_that_returns_ends_instead_of_working_beside_its_replacement(calls: Calls) -> None:
     pool = ThreadPool(1)
     hangs = pool.submit(calls, 0)
     wait_for(lambda: calls.begun == [0])

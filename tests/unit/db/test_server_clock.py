@@ -65,7 +65,7 @@ def test_setting_the_hosts_clock_moves_nothing(scene: Scene, jump: float) -> Non
     assert scene.ahead == pytest.approx(0.0)
 
 
-def test_a_wrong_host_is_told_once_a_minute(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_host_is_logged_once_a_minute(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     scene.host = HOURS
     with caplog.at_level(logging.WARNING):
         scene.measure()

@@ -10,7 +10,7 @@ ADDRESSES = SignalAddresses("http://api.test/root", b"key")
 SIGNATURE = ADDRESSES.presigned(STACK, "a/b", 17).signature
 
 
-def test_an_address_names_tenant_stack_resource_and_row() -> None:
+def test_an_address_names_project_stack_resource_and_row() -> None:
     native = "http://api.test/root/v1/t/stacks/my%20stack/1d/resources/a%2Fb/signal"
     assert ADDRESSES.native(STACK, "a/b") == native
     address = ADDRESSES.presigned(STACK, "a/b", 17)

@@ -79,7 +79,7 @@ def test_an_attribute_is_sealed_by_its_declaration_whatever_its_value(
     assert secrets.open(token) == blank
 
 
-def test_what_stands_beside_a_secret_in_a_property_stays_readable_in_the_attribute(secrets: Secrets) -> None:
+def test_what_is_beside_a_secret_in_a_property_stays_readable_in_the_attribute(secrets: Secrets) -> None:
     stored = {"value": {"secret": secrets.seal(""), "plain": "", "list": [secrets.seal(True), True]}}
     value = {"secret": "", "plain": "", "list": [True, True]}
     stored_resource.note_properties(stored, {"value": value}, secrets)
@@ -157,7 +157,7 @@ def test_an_action_needs_all_values_of_its_resource(
         read(partly_readable)
 
 
-def test_a_deletion_goes_on_without_the_values_that_a_lost_key_has_sealed(
+def test_a_deletion_continues_without_the_values_that_a_lost_key_has_sealed(
     partly_readable: StoredResource,
 ) -> None:
     view = replace(partly_readable, is_deleting=True).view()

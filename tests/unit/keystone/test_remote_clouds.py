@@ -99,7 +99,7 @@ def site() -> Iterator[Site]:
     remote_site.close()
 
 
-def test_only_allowed_hosts_are_asked(site: Site) -> None:
+def test_only_allowed_hosts_are_called(site: Site) -> None:
     for names in ((HERE,), (f"{HERE}:{site.port}",), ("*", HERE)):
         assert GuardedRequests(AllowedHosts(names), None).get(f"{site.url}/").text == "xxxxx"
     before = len(site.requests)
@@ -264,7 +264,7 @@ def test_only_the_secrets_of_a_credential_are_secrets() -> None:
     assert "hush" not in repr(RemotePlace(credential=CREDENTIAL))
 
 
-def test_a_keystone_elsewhere_is_asked_within_the_list(site: Site) -> None:
+def test_a_keystone_elsewhere_is_called_within_the_list(site: Site) -> None:
     session = Session(auth=Token("http://cloud.test", "token"))
 
     def ask(url: str, *hosts: str) -> None:

@@ -170,7 +170,7 @@ def test_a_read_is_repeated_when_the_connection_ends_and_a_create_never(compute:
     assert len(compute.requests) == 2
 
 
-def test_a_service_that_is_silent_is_not_asked_again_at_once(compute: Compute) -> None:
+def test_a_service_that_is_silent_is_not_called_again_at_once(compute: Compute) -> None:
     adapter = clients(connect_retries=2, timeout=0.3).adapter(compute.session(), "compute", "2.1", None)
     compute.gate.clear()
     with pytest.raises(exceptions.ConnectTimeout):
@@ -227,7 +227,7 @@ def test_a_service_that_is_unavailable_is_no_missing_one(compute: Compute) -> No
 
 @pytest.mark.parametrize("status", [200, 404, 503])
 @pytest.mark.parametrize("is_in_catalog", [True, False])
-def test_a_service_that_does_not_show_its_versions_is_asked_again(
+def test_a_service_that_does_not_show_its_versions_is_called_again(
     compute: Compute, status: int, *, is_in_catalog: bool
 ) -> None:
     options: Json = {} if is_in_catalog else {"endpoint_override": compute.url}
@@ -244,7 +244,7 @@ def test_a_service_that_does_not_show_its_versions_is_asked_again(
     assert [path for _, path, _ in compute.requests] == ["/v2.1/servers"]
 
 
-def test_swift_is_not_asked_for_versions_that_it_does_not_list(compute: Compute) -> None:
+def test_swift_gets_no_request_for_versions_that_it_does_not_list(compute: Compute) -> None:
     nowhere = Session(auth=CallerAccess("token", "ann", "p1", "[]").auth())
     options = ServiceOptions(endpoint_override=f"{compute.url}/v1/AUTH_%(project_id)s")
     objects = ServiceClients(ClientOptions(services={"object-store": options}))

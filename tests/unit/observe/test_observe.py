@@ -47,7 +47,7 @@ def test_what_has_not_happened_yet_is_there_at_zero(program: str) -> None:
                 assert page_samples[name, labels] == 0
 
 
-def test_counts_values_and_gauges_are_told() -> None:
+def test_counts_values_and_gauges_are_recorded() -> None:
     gauges = lambda: [Sample(metrics.TASKS, 4, ("held",)), Sample(metrics.RING_INFO, 1, ("cafe",))]  # noqa: E731
     recorder = Prometheus(CONDUCTOR, gauges=gauges, environment={})
     recorder.add(metrics.TIMEOUTS, "stack", amount=3)
@@ -87,12 +87,12 @@ def test_processes_that_share_a_directory_tell_the_sum(tmp_path: pathlib.Path) -
         assert values["stoker_api_request_seconds_count", ("GET", "/")] == number
 
 
-def test_a_directory_that_is_none_is_told(tmp_path: pathlib.Path) -> None:
+def test_a_directory_that_is_none_is_reported(tmp_path: pathlib.Path) -> None:
     with pytest.raises(OSError, match=f"{SHARED}: .* cannot write into the directory {tmp_path}/nothing"):
         Prometheus(API, environment={SHARED: f"{tmp_path}/nothing"})
 
 
-def test_a_database_that_is_away_is_counted_by_tries_and_errors() -> None:
+def test_a_database_that_is_unavailable_is_counted_by_tries_and_errors() -> None:
     recorder = Prometheus(API, environment={})
     away = Database(
         "postgresql+psycopg://u@127.0.0.1:1/none",

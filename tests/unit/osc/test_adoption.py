@@ -109,7 +109,7 @@ def test_names_of_resources_are_different_and_fit_a_template() -> None:
     assert described == ["network_a_b", "network_a_b_2", "network_a_b_2_2", "network"]
 
 
-def test_objects_stay_unless_their_deletion_is_wished() -> None:
+def test_objects_stay_unless_their_deletion_is_requested() -> None:
     inventory = Inventory({"network": [NET]}, interfaces=[RouterLink("r", "s")])
     adoption = describe(inventory)
     policies = {item["deletion_policy"] for item in adoption.template["resources"].values()}

@@ -140,7 +140,7 @@ def test_what_is_held_is_named_with_the_command_that_continues_it() -> None:
     assert "\x1b" not in held_line([{"resource_path": HOSTILE, "hook": "pre-create"}], "s")
 
 
-def test_a_watch_ends_where_it_was_asked_to() -> None:
+def test_a_watch_ends_at_the_state_it_waits_for() -> None:
     graphs = iter([a_graph(), a_graph(seconds_left=5.0), a_graph(state="CREATE_COMPLETE")])
     view: list[Json] = []
     assert watch(lambda: next(graphs), view.append, 0.5, lambda _: None, ends=is_paused) == 0

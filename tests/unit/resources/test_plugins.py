@@ -29,7 +29,7 @@ def test_blocking_blocks_in_the_actions_named_only(context):
     assert time.monotonic() - begin < 300
 
 
-def test_cooperative_works_in_slices_and_ends_when_asked(context):
+def test_cooperative_works_in_slices_and_ends_when_cancelled(context):
     target = target_of(Cooperative(), {"seconds": 1, "slice": 0.3})
     run(Cooperative(), "create", target, context)
     assert context.paused == pytest.approx([0.3, 0.3, 0.3, 0.1], abs=1e-3)
@@ -48,7 +48,7 @@ def test_flaky_works_at_last(context, tmp_path):
     assert Flaky().attribute_values(created) == {"tries": 3}
 
 
-def test_external_makes_one_file_for_a_key_however_often_it_is_asked(context, tmp_path):
+def test_external_makes_one_file_for_a_key_however_often_it_is_called(context, tmp_path):
     target = target_of(External(), {"directory": str(tmp_path), "poll_secs": 3}, name="web")
     assert External().find_created(target.key, target, context) is None
     External().handle_create(target, context)

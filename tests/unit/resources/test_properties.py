@@ -253,7 +253,7 @@ def test_a_schema_may_take_any_name():
     assert replacement_needed(schema, {"a"}) == frozenset()
 
 
-def test_changes_are_found_and_told_apart():
+def test_changes_are_found_and_distinguished():
     before = resolve_properties(SERVER, {"name": "x", "size": 1, "tags": ["a"], "zone": "a"})
     after = resolve_properties(SERVER, {"name": "y", "size": 2, "tags": ["a"], "zone": "b"})
     names = changed(SERVER, before, after)

@@ -104,7 +104,7 @@ def test_the_schema_has_the_shape_of_heat():
     }
 
 
-def test_the_description_is_shown_where_asked_for():
+def test_the_description_is_shown_where_requested():
     assert resource_type_schema("Acme::Server", Server(), with_description=True)["description"] == "A server."
 
 

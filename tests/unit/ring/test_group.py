@@ -39,7 +39,7 @@ def test_a_record_is_joined_changed_and_read_by_all(url: str) -> None:
     assert [r["host"] for r in b.read()] == ["b"]
 
 
-def test_who_has_been_forgotten_is_told_and_may_join_anew(url: str, tmp_path: pathlib.Path) -> None:
+def test_a_member_that_has_been_forgotten_learns_it_and_may_rejoin(url: str, tmp_path: pathlib.Path) -> None:
     a = opened(url)
     a.write(record("a", "i"))
     for path in tmp_path.glob("ring/groups/*/*.raw"):
@@ -227,7 +227,7 @@ def records(folder: pathlib.Path) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.glob("ring/groups/*/*.raw")}
 
 
-def test_while_the_disk_is_full_others_are_read_and_afterwards_all_goes_on(
+def test_while_the_disk_is_full_others_are_read_and_afterwards_all_continues(
     url: str, tmp_path: pathlib.Path
 ) -> None:
     a = opened(url, "a")

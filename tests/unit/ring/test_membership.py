@@ -153,7 +153,7 @@ def test_a_member_stops_its_work_a_heartbeat_before_it_is_dead_for_others(backen
     assert alive == [(True, True)] * 3 + [(False, True)] + [(False, False)] * 4
 
 
-def test_while_the_backend_is_away_the_others_stay_and_we_stop(backend: Backend) -> None:
+def test_while_the_backend_is_unavailable_the_others_stay_and_we_stop(backend: Backend) -> None:
     a = backend.member("a")
     b = backend.member("b")
     backend.steps(2, a, b)
@@ -280,7 +280,7 @@ def test_a_record_of_another_release_may_lack_what_has_a_default(backend: Backen
     assert hosts(a.view()) == ["a", "c"]
 
 
-def test_stop_says_farewell_and_leaves(backend: Backend) -> None:
+def test_stop_announces_that_it_leaves(backend: Backend) -> None:
     a = backend.member("a")
     b = backend.member("b")
     b.step()

@@ -64,7 +64,7 @@ def test_one_that_died_just_now_is_silent_after_three_heartbeats() -> None:
     assert TIMING.silence <= took < TIMING.silence + 0.2
 
 
-def test_one_that_has_said_farewell_is_not_there() -> None:
+def test_a_member_that_has_announced_its_leave_is_not_there() -> None:
     life = Life(one=99)
     life.more = [{"host": "two", "incarnation": "i", "started_at": 1.0, "beat": 7, "state": "left"}]
     assert hosts(life.watch()[0]) == ({"one"}, set())
@@ -123,7 +123,7 @@ def test_several_who_ask_share_one_look_and_it_is_kept_for_a_while() -> None:
     assert len(lives) == 2
 
 
-def test_a_group_out_of_reach_is_told_with_the_reason() -> None:
+def test_a_group_out_of_reach_is_shown_with_the_reason() -> None:
     class Away(Life):
         def open(self, *, create: bool) -> None:
             raise GroupError("refused")

@@ -68,7 +68,7 @@ def test_a_look_counts_for_what_passed_but_not_for_the_backends_absence() -> Non
     assert MembershipTiming(1, 3, 1.5).watched(60) == 1.5
 
 
-def test_whose_counter_stands_still_is_quiet_and_whose_counter_moves_is_not() -> None:
+def test_a_conductor_is_quiet_whose_counter_does_not_move() -> None:
     signs = watch({}, {"a": ("i", 1), "b": ("i", 1)}, 0.0)
     signs = watch(signs, {"a": ("i", 1), "b": ("i", 2)}, 2.0)
     assert signs == {"a": Sign(("i", 1), 2.0), "b": Sign(("i", 2), 0.0)}

@@ -86,7 +86,7 @@ def test_a_change_of_the_ring_makes_the_next_message_look_again() -> None:
 
 
 @pytest.mark.usefixtures("next_release")
-def test_while_the_database_is_away_it_stays_as_it_was() -> None:
+def test_while_the_database_is_unavailable_it_stays_as_it_was() -> None:
     conductors = Conductors("1.1")
     level = conductors.level()
     assert level.version() == "1.1"

@@ -55,7 +55,7 @@ def test_an_empty_value_among_secrets_hides_all_of_its_sort(secrets: Secrets, op
     assert not any(map(secrets.hides, (None, 0, False, "text")))
 
 
-def test_texts_are_told_without_secrets(secrets: Secrets) -> None:
+def test_texts_are_shown_without_secrets(secrets: Secrets) -> None:
     assert secrets.redact(f"bad password {WORD} (98765)") == "bad password ****** (******)"
 
 
@@ -70,7 +70,7 @@ def test_a_secret_of_one_letter_is_sealed_but_leaves_texts_alone(secrets: Secret
     assert secrets.protect("zoo") != "zoo"
 
 
-def test_what_stands_beside_a_secret_stays_readable(secrets: Secrets) -> None:
+def test_what_is_beside_a_secret_stays_readable(secrets: Secrets) -> None:
     value = {"plain": ["v", 7], "secret": WORD, "list": ["a", f"x{WORD}"], "$fn": {"deep": WORD}}
     stored = secrets.protect(value)
     assert WORD not in str(stored)

@@ -54,13 +54,13 @@ def scene(tmp_path: pathlib.Path) -> Scene:
     return Scene(database)
 
 
-def test_it_is_given_back_once(scene: Scene) -> None:
+def test_it_is_revoked_once(scene: Scene) -> None:
     scene.duty.run()
     scene.duty.run()
     assert scene.revoked == [{"sealed": "body"}]
 
 
-def test_while_keystone_is_away_it_is_tried_again_and_again(scene: Scene) -> None:
+def test_while_keystone_is_unavailable_it_is_tried_again_and_again(scene: Scene) -> None:
     scene.away = True
     scene.duty.run()
     scene.away = False

@@ -86,7 +86,7 @@ def test_a_lonely_conductor_is_nobodys_deputy(
     assert not any(ownership.is_deputy(shard) for shard in range(SHARDS))
 
 
-def test_who_is_not_sure_of_its_membership_stands_in_for_nobody(
+def test_a_conductor_that_is_not_sure_of_its_membership_acts_for_nobody(
     ownerships: dict[str, tuple[FixedMembership, Ownership]],
 ) -> None:
     membership, ownership = ownerships["a"]
@@ -94,7 +94,7 @@ def test_who_is_not_sure_of_its_membership_stands_in_for_nobody(
     assert not any(ownership.is_deputy(shard) for shard in range(SHARDS))
 
 
-def test_who_drains_stands_in_for_nobody(
+def test_a_conductor_that_drains_acts_for_nobody(
     ownerships: dict[str, tuple[FixedMembership, Ownership]], clock: Clock
 ) -> None:
     members = [member("a", state=DRAINING), member("b"), member("c")]
@@ -105,7 +105,7 @@ def test_who_drains_stands_in_for_nobody(
     assert all(ownerships["b"][1].owns(s) != ownerships["b"][1].is_deputy(s) for s in range(SHARDS))
 
 
-def test_nobody_stands_in_for_an_owner_that_may_not_have_seen_the_last_change(
+def test_nobody_acts_for_an_owner_that_may_not_have_seen_the_last_change(
     ownerships: dict[str, tuple[FixedMembership, Ownership]], clock: Clock
 ) -> None:
     membership, ownership = ownerships["a"]

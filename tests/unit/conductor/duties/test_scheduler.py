@@ -63,7 +63,7 @@ def begin() -> Iterator[Callable[..., Scheduler]]:
         scheduler.stop()
 
 
-def test_a_duty_that_breaks_runs_again_and_the_others_go_on(begin: Callable[..., Scheduler]) -> None:
+def test_a_duty_that_breaks_runs_again_and_the_others_continue(begin: Callable[..., Scheduler]) -> None:
     broken = CountedDuty(job=fail)
     sound = CountedDuty()
     begin(broken, sound)
@@ -98,7 +98,7 @@ def test_nothing_runs_while_we_are_not_in_the_ring(begin: Callable[..., Schedule
     wait_for(lambda: duty.rounds > 0)
 
 
-def test_a_duty_asked_for_runs_long_before_its_interval_ends(begin: Callable[..., Scheduler]) -> None:
+def test_a_requested_duty_runs_long_before_its_interval_ends(begin: Callable[..., Scheduler]) -> None:
     duty = CountedDuty(interval=3600)
     begin(duty).soon("0")
     wait_for(lambda: duty.rounds == 1)
@@ -132,7 +132,7 @@ def test_a_duty_apart_keeps_its_pace_while_all_others_hang(begin: Callable[..., 
         let_go.set()
 
 
-def test_a_duty_that_may_not_act_pauses_and_the_others_go_on(begin: Callable[..., Scheduler]) -> None:
+def test_a_duty_that_may_not_act_pauses_and_the_others_continue(begin: Callable[..., Scheduler]) -> None:
     timed = CountedDuty()
     untimed = CountedDuty()
     is_sure = threading.Event()
@@ -269,7 +269,7 @@ class Alone:
         return "v"
 
 
-def test_a_conductor_leaves_the_ring_also_while_the_database_is_away() -> None:
+def test_a_conductor_leaves_the_ring_also_while_the_database_is_unavailable() -> None:
     alone = Alone()
     report = ConductorReport(
         database=Database("postgresql+psycopg://u@127.0.0.1:1/none", tries=1),

@@ -552,7 +552,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_in_a_nested_template_is_told_by_its_own_check(name: str) -> None:
+def test_what_is_wrong_in_a_nested_template_is_reported_by_its_own_check(name: str) -> None:
     text, told = WRONG[name]
     with pytest.raises(TemplateError, match=told):
         compiled(

@@ -90,7 +90,7 @@ def test_an_export_has_hidden_values_and_they_are_sealed(installation: Installat
     assert "hush-hush" not in str(installation.rows(stack.id))
 
 
-def test_without_an_export_hidden_values_are_asked_for_by_name(installation: Installation) -> None:
+def test_without_an_export_hidden_values_are_requested_by_name(installation: Installation) -> None:
     heat = ScriptedHeat(hidden_stack())
     heat.exports = False
     report = installation.run_by_api(heat)
@@ -176,7 +176,7 @@ def test_addresses_stay_where_heat_exports_keys_and_are_named_where_it_does_not(
     assert installation.database.read(lambda conn: imported_keys.find(conn, "key-of-alice"))
 
 
-def test_attributes_are_asked_for_where_the_template_refers_to_them(installation: Installation) -> None:
+def test_attributes_are_requested_where_the_template_refers_to_them(installation: Installation) -> None:
     body = template(
         {"net": {"type": "OS::Neutron::Net"}, "other": {"type": "OS::Neutron::Net"}},
         outputs={"o": {"value": {"get_attr": ["net", "mtu"]}}},

@@ -275,7 +275,9 @@ def test_damaged_software_stays_and_is_named(installation: Installation, tmp_pat
     assert any("software_config.config, id config-00" in note for note in report.notes)
 
 
-def test_an_export_goes_on_after_a_damaged_stack(installation: Installation, tmp_path: pathlib.Path) -> None:
+def test_an_export_continues_after_a_damaged_stack(
+    installation: Installation, tmp_path: pathlib.Path
+) -> None:
     stack_ids = [installation.heat.stack(name, template({"v": VALUE}), [value_row()]) for name in "abc"]
     installation.run()
     conn = sqlite3.connect(tmp_path / "stoker.sqlite")

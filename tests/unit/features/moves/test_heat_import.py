@@ -399,7 +399,7 @@ def test_each_status_that_no_event_of_heats_explains_has_an_event_of_the_import(
     assert all(event.at >= started for event in own)
 
 
-def test_deleted_stacks_are_moved_only_if_asked_for(installation: Installation) -> None:
+def test_deleted_stacks_are_moved_only_if_requested(installation: Installation) -> None:
     deleted = {"action": "DELETE", "deleted_at": CREATED + 9}
     stack_id = installation.heat.stack("gone", template({"v": VALUE}), **deleted)
     assert installation.run().stacks == []
@@ -604,7 +604,7 @@ def test_configs_and_deployments_that_users_have_made_are_moved_with_their_proje
     assert installation.run().configs == 1
 
 
-def test_keys_and_accounts_of_guests_go_on_and_their_secrets_are_sealed(installation: Installation) -> None:
+def test_keys_and_accounts_of_guests_stay_and_their_secrets_are_sealed(installation: Installation) -> None:
     policy = {"type": "OS::Heat::ScalingPolicy", "properties": {"adjustment_type": "change_in_capacity"}}
     policy["properties"] |= {"auto_scaling_group_id": "g", "scaling_adjustment": 1}
     data = {"access_key": "key-of-alice", "secret_key": "hush-hush-hush", "user_id": "user-of-alice"}

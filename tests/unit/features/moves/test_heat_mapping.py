@@ -50,13 +50,13 @@ MADE_OTHERWISE = {
 
 
 @pytest.mark.parametrize("type_name", data.KEPT)
-def test_a_value_that_types_keep_comes_back_as_it_was(type_name: str) -> None:
+def test_a_value_that_types_keep_returns_as_it_was(type_name: str) -> None:
     of_heat = {value.heat: f"the {value.heat}" for value in data.KEPT[type_name]}
     of_stoker, secrets = data.kept_of_heat(type_name, of_heat)
     assert data.kept_of_stoker(type_name, of_stoker) == of_heat
     assert len(secrets) == sum(value.is_secret for value in data.KEPT[type_name])
 
 
-def test_the_removed_members_of_a_group_come_back_as_they_were() -> None:
+def test_the_removed_members_of_a_group_return_as_they_were() -> None:
     assert data.blacklist(data.removed_members({"name_blacklist": "0,2"})) == {"name_blacklist": "0,2"}
     assert data.blacklist(data.removed_members({})) == {}

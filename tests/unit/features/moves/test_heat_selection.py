@@ -49,7 +49,7 @@ def test_what_stacks_of_several_projects_are_called_is_refused_with_the_candidat
     assert chosen(text, projects=["one"]) == [ID]
 
 
-def test_deleted_stacks_of_several_projects_are_ambiguous_where_they_are_asked_for() -> None:
+def test_deleted_stacks_of_several_projects_are_ambiguous_where_they_are_requested() -> None:
     with pytest.raises(WrongSelection, match="more than one stack"):
         chosen("web", with_deleted=True)
 

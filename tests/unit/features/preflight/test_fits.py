@@ -734,7 +734,7 @@ def test_groups_of_other_projects_which_an_admin_sees_are_none_for_the_compute_s
     assert list(misfits_of(parts, Seen({}))) == []
 
 
-def test_who_uses_an_address_is_told_to_the_caller_and_not_in_the_stacks_reason() -> None:
+def test_users_of_an_address_are_shown_to_the_caller_and_not_in_the_stacks_reason() -> None:
     """An administrator sees the ports of other projects, and all readers of the stack see its reason."""
     [finding] = found(resource(PORT, "network: n1, fixed_ips: [{ip_address: 10.0.0.7}]"), {})
     assert finding.message == "10.0.0.7 is in use"

@@ -71,13 +71,13 @@ class TestTestResource:
             ({"attr_wait_secs": 2}, "delete", 0),
         ],
     )
-    def test_it_waits_as_long_as_told_by_polls(self, context, properties, action, seconds):
+    def test_it_waits_as_long_as_polls_say(self, context, properties, action, seconds):
         target = target_of(self.plugin, {**properties, "value": "new"}, physical_id="there")
         run(self.plugin, action, target, context, changed=frozenset({"value"}))
         assert context.time - START == seconds
         assert context.paused == []
 
-    def test_the_wait_goes_on_from_its_token_on_another_conductor(self, context):
+    def test_the_wait_continues_from_its_token_on_another_conductor(self, context):
         target = target_of(self.plugin, {"wait_secs": 10})
         begun = self.plugin.handle_create(target, context)
         assert isinstance(begun, Poll)
@@ -240,7 +240,7 @@ class TestRandomString:
         both = self.value(context, sequence="digits", character_classes=[{"class": "lowercase", "min": 31}])
         assert sum(c in string.digits for c in both) == 1
 
-    def test_minima_are_kept_and_stand_anywhere(self, context):
+    def test_minima_are_kept_and_may_be_anywhere(self, context):
         places = set()
         for _ in range(60):
             value = self.value(

@@ -59,7 +59,7 @@ def test_the_next_members_are_changed_from_the_front_and_removed_from_the_front(
     assert after_batch(0, 0) == ""
 
 
-def test_outputs_are_made_for_what_is_asked_only():
+def test_outputs_are_made_only_for_what_is_named():
     requested = [
         ["ip"],
         ["ip", 0],
@@ -77,7 +77,7 @@ def test_outputs_are_made_for_what_is_asked_only():
     }
 
 
-def test_secrets_and_what_looks_like_functions_are_lifted_out_of_a_template_and_come_back():
+def test_secrets_and_what_looks_like_functions_are_lifted_out_of_a_template_and_return():
     properties = {
         "a": "x-s3cret",
         "b": {"get_param": "p"},

@@ -83,7 +83,7 @@ def test_a_lost_creation_is_repeated_when_it_can_be_found(scripted: ScriptedServ
 
 
 @pytest.mark.parametrize("fields", [{"attempt": 1}, {"attempt": 2, "physical_id": "first"}])
-def test_a_creation_that_was_asked_for_once_ends_at_once(scripted: ScriptedService, fields: Json) -> None:
+def test_a_creation_that_was_requested_once_ends_at_once(scripted: ScriptedService, fields: Json) -> None:
     context = ScriptedContext(scripted)
     has_networks(scripted, "first")
     run(NET, "create", target_of(NET, key=KEY, **fields), context)
@@ -121,7 +121,7 @@ def test_a_creation_that_is_refused_for_what_a_lost_call_has_made_takes_it(scrip
         NET.handle_create(target_of(NET, key=KEY, attempt=2), ScriptedContext(scripted))
 
 
-def test_what_a_failed_creation_left_behind_is_not_in_its_replacements_way(scripted: ScriptedService) -> None:
+def test_what_a_failed_creation_orphaned_is_not_in_its_replacements_way(scripted: ScriptedService) -> None:
     has_networks(scripted, "lost")
     failed = target_of(NET, key="update", creation_key=KEY)
     assert NET.needs_replace_failed(failed, ScriptedContext(scripted))

@@ -205,7 +205,7 @@ def test_security_services_of_a_share_network_change_by_calls_of_their_own(
         ("Share", "/shares", "share", {"id": "s", "status": "available", "metadata": "none"}),
     ],
 )
-def test_an_answer_of_another_form_is_asked_for_again(
+def test_an_answer_of_another_form_is_requested_again(
     scripted: ScriptedService, context: ScriptedContext, kind: str, path: str, item: str, remote: Json
 ) -> None:
     plugin = RESOURCE_TYPES[f"OS::Manila::{kind}"]()

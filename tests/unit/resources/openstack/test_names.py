@@ -14,7 +14,7 @@ ONLY_RESOLVED = {"manila.security_service"}
 """Kinds that properties name, although Heat has no constraint for them."""
 
 
-def test_each_custom_constraint_of_a_service_can_be_asked() -> None:
+def test_each_custom_constraint_of_a_service_can_be_checked() -> None:
     assert set(KINDS) - ONLY_RESOLVED == OF_CLOUD - NO_SERVICE
     # No property names a stack of another region, a container or an alarm; queues have any names.
     not_named = {"orchestration", "object-store", "application-container", "alarm", "message"}
@@ -60,7 +60,7 @@ def test_a_name_may_look_like_an_id(scripted: ScriptedService) -> None:
     assert _resolved_id(scripted, "neutron.network", ID) == "1"
 
 
-def test_a_service_without_a_filter_is_asked_for_an_id_first(scripted: ScriptedService) -> None:
+def test_a_service_without_a_filter_gets_a_request_for_an_id_first(scripted: ScriptedService) -> None:
     flavors = [{"id": "42", "name": "small"}, {"id": "43", "name": "a/b"}]
     scripted.answers["GET /flavors"] = Answer(200, {"flavors": flavors})
     scripted.answers["GET /flavors/42"] = Answer(200, {"flavor": flavors[0]})

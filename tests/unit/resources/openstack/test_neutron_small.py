@@ -491,7 +491,7 @@ def test_a_refusal_for_a_quota_has_its_numbers(scripted: ScriptedService) -> Non
 
 
 @pytest.mark.parametrize("answer", [Answer(403), Answer(503), Answer(200, {"quota": []}), Answer(200, {})])
-def test_a_refusal_for_a_quota_stands_without_its_numbers(scripted: ScriptedService, answer: Answer) -> None:
+def test_a_refusal_for_a_quota_stays_without_its_numbers(scripted: ScriptedService, answer: Answer) -> None:
     assert refuse_for_a_quota(scripted, answer) == f"over the quota: network 409: {REFUSAL} [req-1]"
 
 
@@ -521,7 +521,7 @@ def test_a_refusal_of_an_address_says_who_has_it(scripted: ScriptedService) -> N
 
 
 @pytest.mark.parametrize("answer", [Answer(200, {"ports": []}), Answer(503), Answer(403)])
-def test_a_refusal_of_an_address_that_others_have_stands_as_it_is(
+def test_a_refusal_of_an_address_that_others_have_stays_as_it_is(
     scripted: ScriptedService, answer: Answer
 ) -> None:
     assert refuse_an_address(scripted, answer) == "network 409: already allocated"

@@ -118,7 +118,7 @@ def test_a_creation_sends_what_heat_sends(scripted: ScriptedService, context: Re
     assert set(context.clouds) == {RemoteCloud("south")}
 
 
-def test_the_place_is_checked_and_noted_before_it_is_asked(
+def test_the_place_is_checked_and_noted_before_its_first_request(
     scripted: ScriptedService, context: RemoteContext
 ) -> None:
     target = a_target(exists=False)

@@ -146,7 +146,7 @@ def test_a_quota_is_waited_for(scripted: ScriptedService, service: str, status: 
     ("retry_after", "after"),
     [(None, None), ("7", 7.0), ("999999", TOO_LONG), ("Fri, 31 Dec 1999 23:59:59 GMT", None)],
 )
-def test_a_busy_service_is_asked_again(
+def test_a_busy_service_is_called_again(
     scripted: ScriptedService, status: int, retry_after: str | None, after: float | None
 ) -> None:
     headers = {} if retry_after is None else {"Retry-After": retry_after}
@@ -161,7 +161,7 @@ def test_a_token_is_refused(scripted: ScriptedService) -> None:
     assert error.kind == "Unauthorized"
 
 
-def test_a_service_that_is_down_is_asked_again() -> None:
+def test_a_service_that_is_down_is_called_again() -> None:
     adapter = Adapter(Session(auth=Token(f"http://127.0.0.1:{free_port()}", "token")), service_type="network")
     with pytest.raises(RetryableError, match="network: no connection: "):
         Service(adapter).get("/networks")
@@ -284,7 +284,7 @@ def test_a_cancel_ends_a_list_between_its_pages(scripted: ScriptedService) -> No
         "http://[::1/ports",
     ],
 )
-def test_a_page_elsewhere_is_not_asked(scripted: ScriptedService, href: str) -> None:
+def test_a_page_elsewhere_is_not_fetched(scripted: ScriptedService, href: str) -> None:
     link = [{"rel": "next", "href": href}]
     scripted.answers["GET /ports"] = Answer(body={"ports": [], "ports_links": link})
     with pytest.raises(UnreadableAnswer, match="at another host, port or scheme"):

@@ -96,7 +96,7 @@ def test_a_container_that_fails(
 
 
 @pytest.mark.parametrize("fields", [{"addresses": "x"}, {"addresses": {NETWORK: 1}}, {"labels": []}])
-def test_an_answer_of_another_form_is_asked_for_again(
+def test_an_answer_of_another_form_is_requested_again(
     scripted: ScriptedService, context: ScriptedContext, fields: Json
 ) -> None:
     has_container(scripted, view(**fields))

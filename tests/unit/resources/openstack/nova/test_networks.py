@@ -92,7 +92,7 @@ def test_where_the_service_chose_the_network_its_interface_fits_to_a_new_entry()
     assert _summary([], [Nic(network="net-b")], [A]) == (["port-a"], [Nic(network="net-b")], [])
 
 
-def test_an_entry_whose_interface_is_gone_is_attached_again_only_if_it_is_still_asked_for() -> None:
+def test_an_entry_whose_interface_is_gone_is_attached_again_only_if_it_is_still_requested() -> None:
     assert _summary([Nic(port="port-a")], [], []) == ([], [], [])
     assert _summary([Nic(port="port-a")], [Nic(port="port-a")], []) == ([], [Nic(port="port-a")], [])
 

@@ -104,7 +104,7 @@ def test_a_server_in_a_bad_state_fails_the_creation(scripted: ScriptedService) -
         SERVER.check_create_complete(_server(), {"since": context.now()}, context)
 
 
-def test_a_server_without_a_host_says_what_it_has_asked_for(scripted: ScriptedService) -> None:
+def test_a_server_without_a_host_says_what_it_has_requested(scripted: ScriptedService) -> None:
     _lists(scripted, BUILDING)
     server = {"id": "s", "status": "ERROR", "fault": {"message": "No valid host was found.", "code": 500}}
     scripted.answers["GET /servers/s"] = Answer(200, {"server": server})
