@@ -94,7 +94,7 @@ class Killer(threading.Thread):
         self.killed = "no conductor"
 
     def run(self) -> None:
-        """See the class."""
+        """Wait for a conductor at work, and end it."""
         while not any(conductor.in_progress for conductor in self._conductors):
             time.sleep(0.05)
         time.sleep(KILL_AFTER)

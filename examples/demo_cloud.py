@@ -1,6 +1,6 @@
 """Stoker on a real OpenStack: a server with network, router, floating IP and volume by the OpenStack client.
 
-The cloud is that of the tests: all services are real, and nothing stands behind them, so a server is a row.
+The cloud is that of the tests: all services are real, but they have no hosts, so a server is a row.
 
 Usage: make demo-cloud         (installs what it needs, and removes all at the end)
        KEEP=1 make demo-cloud  (leaves it running until Ctrl-C, and prints the lines to paste)
@@ -60,7 +60,7 @@ def demonstrate() -> int:
         embedded = Embedded(EmbeddedSettings(data, port=free_port(), config=[config]))
         embedded.start()
         enter(server.cloud, embedded.url)
-        say(f"Stoker serves at {embedded.url}, and is the catalogue's orchestration service")
+        say(f"Stoker serves at {embedded.url}, and is the catalog's orchestration service")
         try:
             show(server.cloud)
             if os.environ.get("KEEP"):
@@ -75,7 +75,7 @@ def demonstrate() -> int:
 
 
 def enter(cloud: Cloud, url: str) -> None:
-    """Enter Stoker in the catalogue, as an operator does."""
+    """Enter Stoker in the catalog, as an operator does."""
     identity = cloud.admin.identity
     service = identity.create_service(name="stoker", type="orchestration")
     url = f"{url}/v1/%(project_id)s"

@@ -8,8 +8,8 @@ and the rules are here.
 
     tools/prose.py [-v] [PATH...]
 
-Without a path everything is checked.  With `-v` warnings are printed, too.  In the tests only docstrings and
-comments are checked.
+Without a path everything is checked.  With `-v` warnings are printed, too.  In the tests only docstrings,
+comments and the names of tests are checked.
 """
 
 import argparse
@@ -36,25 +36,11 @@ DOCUMENTS = (
     "doc/*.md",
     "releasenotes/notes/*.yaml",
 )
-FOLDERS = (
-    *(
-        "api",
-        "cli",
-        "conductor",
-        "console",
-        "db",
-        "engine",
-        "keystone",
-        "observe",
-        "osc",
-        "planning",
-        "resources",
-        "ring",
-    ),
-    *("rpc", "sandbox", "sealing", "template", "doc/ext", "tools"),
-)
+FOLDERS = ("doc/ext", "examples", "tools")
+"""Folders that are checked beside the packages of the root."""
+NOTES = "releasenotes"
 TESTS = "tests"
-"""The folder of which only docstrings and comments are checked."""
+"""The folder of which only docstrings, comments and names of tests are checked."""
 MOST_WORDS = 40
 MANY_WORDS = 30
 """A longer sentence is refused; a longer one is warned of."""
@@ -68,6 +54,8 @@ NOT_A_NOUN = frozenset(
     )
 )
 """Words with which no description of a property or attribute begins: its users read it without a context."""
+PERSONS = re.compile(r"\b(?:told|asked)\b")
+"""Words in names of tests that make persons of programs."""
 CODE = "CODE"
 """Replaces code in a text."""
 ESCAPE = "prose: "
@@ -93,7 +81,7 @@ class Text:
     """A passage of prose.
 
     :ivar kind: "prose" is checked for words and sentences, "message" for words only, "docstring" for its
-        beginning, too, "description" for its beginning only.
+        beginning, too, "description" for its beginning only, "name" for the words of a test's name.
     """
 
     path: str
@@ -165,11 +153,14 @@ def check(text: Text, words: Sequence[Avoided]) -> Iterator[Finding]:
     for avoided in words:
         for match in () if parts.isdisjoint(avoided.beginnings) else avoided.pattern.finditer(text.text):
             yield Finding(text, f"{' '.join(match[0].split())!r}: write {avoided.instead}")
+    if text.kind == "name":
+        for match in PERSONS.finditer(text.text):
+            yield Finding(text, f"{match[0]!r}: write what happens: reported, shown, called, requested")
     if text.kind == "docstring":
         first = _WORD.match(text.text)
         if first and first[0] in NOT_FIRST:
             yield Finding(text, f"begins with {first[0]!r}: begin with a verb, or with what the thing is")
-    if text.kind != "message":
+    if text.kind not in ("message", "name"):
         yield from _long_sentences(text)
 
 
@@ -251,9 +242,13 @@ def python_texts(path: str, source: str) -> Iterator[Text]:
 
 
 def test_texts(path: str, source: str) -> Iterator[Text]:
-    """Yield docstrings and comments of a test: its other texts are input, or what it plants."""
-    for value in _docstrings(ast.parse(source)):
+    """Yield docstrings, comments and names of tests: its other texts are input, or what it plants."""
+    tree = ast.parse(source)
+    for value in _docstrings(tree):
         yield Text(path, value.lineno, "docstring", _without_code(_first_dedented(value)))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield Text(path, node.lineno, "name", node.name.replace("_", " "))
     comments, _ = _comments(source)
     yield from (Text(path, line, "prose", _without_code(text)) for line, text in comments)
 
@@ -375,13 +370,17 @@ def files(names: Sequence[str]) -> list[pathlib.Path]:
         chosen = [pathlib.Path(name).resolve() for name in names]
         return [path for one in chosen for path in ([one] if one.is_file() else _below(one))]
     paths = [path for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
-    paths += [path for folder in (*FOLDERS, TESTS) for path in _below(ROOT / folder)]
+    packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
+    paths += [path for folder in (*packages, *FOLDERS, TESTS) for path in _below(ROOT / folder)]
     return paths
 
 
 def _below(folder: pathlib.Path) -> list[pathlib.Path]:
-    # The tests' YAML files are templates and environments, no release notes.
-    kinds = ("*.py",) if folder.is_relative_to(ROOT / TESTS) else ("*.py", "*.md", "*.yaml")
+    kinds = ["*.py"]
+    if not folder.is_relative_to(ROOT / TESTS):
+        kinds.append("*.md")
+    if folder.is_relative_to(ROOT / NOTES):  # Other YAML files are templates and environments.
+        kinds.append("*.yaml")
     return sorted(path for kind in kinds for path in folder.rglob(kind))
 
 

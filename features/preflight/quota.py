@@ -29,7 +29,7 @@ class Quota(typing.NamedTuple):
 
 @dataclass(frozen=True)
 class QuotaClaim:
-    """The amounts of quotas that one resource takes and gives back, with its equal copies.
+    """The amounts of quotas that one resource takes and releases, with its equal copies.
 
     :ivar taken: amounts by quota; None: the amount is not known before a step.
     :ivar returned: amounts that are free once the old thing is gone.
@@ -123,7 +123,7 @@ def _judge(quota: Quota, claims: Sequence[QuotaClaim], available: Allowance) -> 
 def _least_peak(quota: Quota, claims: Sequence[QuotaClaim]) -> int:
     """Return the amount that the action holds at some moment, in whatever order its tasks run."""
     taken = [claim.taken.get(quota) or 0 for claim in claims]
-    # An amount that nobody knows may be any: then all that is taken may be given back before.
+    # An amount that nobody knows may be any: then all that is taken may be free before.
     if any(claim.returned.get(quota, 0) is None for claim in claims):
         return 0
     returned = [claim.returned.get(quota) or 0 for claim in claims]

@@ -102,7 +102,7 @@ def test_a_module_is_accepted(source: str) -> None:
     assert findings(list(prose.python_texts("x.py", source))) == []
 
 
-def test_a_comment_is_told_from_a_string() -> None:
+def test_a_comment_is_distinguished_from_a_string() -> None:
     source = (
         """'#1'; x = "#2 \\\\"  # a\ny = r'\\'#3' + f"{x!r}#4"  # b\nz = '''#5 " \n#6 \\''''''#c\n\n# d\n"""
     )
@@ -120,6 +120,8 @@ def test_a_comment_is_told_from_a_string() -> None:
         ("x = 1  # it goes on", "'goes on'"),
         (f'"""Return it.\n\n{LONG}\n"""', "a sentence of 41 words"),
         ('"""What is stored."""', "begins with 'What'"),
+        ("def test_a_stack_goes_on(world):\n    pass", "'goes on'"),
+        ("def test_a_service_is_asked_once():\n    pass", "'asked'"),
     ],
 )
 def test_a_test_is_refused(source: str, message: str) -> None:
@@ -127,7 +129,8 @@ def test_a_test_is_refused(source: str, message: str) -> None:
     assert message in finding
 
 
-def test_strings_of_a_test_are_accepted() -> None:
+def test_strings_and_helpers_of_a_test_are_accepted() -> None:
+    assert findings(list(prose.test_texts("tests/x.py", "def goes_on_as_asked():\n    pass"))) == []
     assert findings(list(prose.test_texts("tests/x.py", 'assert x, "the tenant is unknown here"'))) == []
 
 

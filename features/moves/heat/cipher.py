@@ -1,6 +1,6 @@
 """Opens and encrypts values with Heat's option ``auth_encryption_key``.
 
-The name of the method stands with each value.  Newer releases of Heat write the first one only.
+Each value has the name of its method.  Newer releases of Heat write the first one only.
 
 * ``cryptography_decrypt_v1``: Fernet, whose key is the first 32 characters as base64.
 * ``oslo_decrypt_v1``: AES-CBC, with a padding of zeros, their number but one, and a zero.

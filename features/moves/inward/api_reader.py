@@ -362,7 +362,7 @@ class _TreeReading:
                 self._read(child, stack.id, row["resource_name"], _entry(export, row["resource_name"]))
 
     def _template(self, path: StackPath, *, is_root: bool, export: JsonMap | None) -> HeatTemplate:
-        """Return the template of a stack; a nested one's goal is made anew, of the template alone."""
+        """Return the template of a stack; a nested one's goal is made again, of the template alone."""
         body = self._get(f"{path}/template") if export is None else export.get("template")
         if not is_root:
             return HeatTemplate(fields_of(body or {}, f"the template of stack {path.name}").all(), {}, {})

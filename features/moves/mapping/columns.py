@@ -1,4 +1,4 @@
-"""The columns that mean the same in Heat's rows and in Stoker's; what is made otherwise stands at the maker.
+"""The columns that mean the same in Heat's rows and in Stoker's; what differs is at the maker.
 
 Ids are not among them: the maker of a row says where they come from.
 """
