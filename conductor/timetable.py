@@ -9,7 +9,7 @@ from collections.abc import Mapping
 class Cadence(enum.Enum):
     """The times at which a duty runs."""
 
-    STEADY = "at its interval"
+    STEADY = "at its interval; while the conductor rests, with its forecasts, so that it wakes once for all"
     ACTIVE = "at its interval while the conductor is active"
     FORECAST = "when the lookout has to make a forecast"
 
@@ -84,6 +84,6 @@ class Timetable:
         cadence = self._cadences[name]
         if cadence is Cadence.ACTIVE and self._outlook.is_resting(now):
             return math.inf
-        if cadence is Cadence.FORECAST:
+        if cadence is Cadence.FORECAST or self._outlook.is_resting(now):
             return max(self._next[name], self._outlook.forecast_at(now))
         return self._next[name]

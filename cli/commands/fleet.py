@@ -5,21 +5,23 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...db import conductors
-from ...features.diagnosis.fleet import SKEW, ConductorFleet
-from ...features.diagnosis.presence import Presence, make_fleet
+from ...features.diagnosis.fleet import ConductorFleet
+from ...features.diagnosis.presence import FRESH, Presence, make_fleet
 from ..wiring.console import fleet_settings
 from .presence import presence_of
 from .sessions import Session
 
-REPORT_TWICE = 1.6
-"""Seconds between two reads of the conductors' reports: longer than between two reports of one of them."""
+REPORT_TWICE = 5.6
+"""Seconds between two reads of the reports: longer than between two reports of a conductor that rests."""
 
 
 def fleet_of(session: Session, *, manage: str, sleep: Callable[[float], None] = time.sleep) -> ConductorFleet:
     """Return the fleet: alive by their group, or while that is unreachable, by new reports."""
     presence = presence_of(session)
     late = {
-        row.host: row.heartbeat_at for row in presence.rows.values() if presence.now - row.heartbeat_at > SKEW
+        host: row.heartbeat_at
+        for host, row in presence.rows.items()
+        if presence.now - row.heartbeat_at > FRESH
     }
     moved: set[str] = set()
     if presence.group is None or late.keys() & presence.group.hosts:

@@ -126,8 +126,10 @@ class FleetSettings:
     manage: str = "stoker-manage"
 
 
-FRESH = 5.0
-"""Seconds since its last report within which a conductor reports, for who does not wait for the next one."""
+FRESH = 7.5
+"""Seconds since its last report within which a conductor reports, for who does not wait for the next one.
+
+One that rests reports with its forecasts, every five seconds."""
 
 
 def fleet_by_reports(presence: Presence, settings: FleetSettings) -> ConductorFleet:

@@ -19,9 +19,9 @@ from stoker.ring.membership import Membership
 
 SLOW = {"after": 100_000}
 STEP = StackTimeouts.interval
-MOST_TRANSACTIONS = 55
-MOST_STATEMENTS = 95
-"""Most of an idle conductor in a minute: it reports every two seconds and makes a forecast every five."""
+MOST_TRANSACTIONS = 30
+MOST_STATEMENTS = 60
+"""Most of an idle conductor in a minute: it reports, and makes a forecast, every five seconds."""
 
 
 @pytest.fixture

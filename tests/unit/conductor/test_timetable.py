@@ -46,21 +46,35 @@ def test_a_rest_stops_the_duties_that_may_rest_and_no_other() -> None:
     outlook = FakeOutlook()
     timetable = started(outlook)
     outlook.resting = True
+    outlook.forecast = 100.0
     outlook.change = 107.5
     assert timetable.resting(101.0) == ["active"]
-    assert timetable.take_due(101.9) == []
+    assert timetable.take_due(101.9) == ["forecast"]
     assert timetable.take_due(102.0) == ["steady"]
-    assert timetable.next_at(102.0) == 104.0
-    timetable.take_due(107.0)
-    assert timetable.next_at(107.0) == 107.5, "the end of the rest comes before the next round"
+    outlook.forecast = math.inf
+    assert timetable.next_at(102.0) == 107.5, "the end of the rest comes before the next round"
+
+
+def test_a_conductor_at_rest_wakes_for_its_forecasts_only() -> None:
+    outlook = FakeOutlook()
+    timetable = started(outlook)
+    outlook.resting = True
+    outlook.forecast = 105.0
+    assert timetable.take_due(104.9) == []
+    assert timetable.next_at(104.9) == 105.0
+    assert timetable.take_due(105.0) == ["steady", "forecast"]
+    outlook.forecast = 105.5
+    assert timetable.take_due(106.9) == ["forecast"], "none comes sooner than after its interval"
 
 
 def test_all_resting_duties_run_at_once_when_the_rest_ends() -> None:
     outlook = FakeOutlook()
     timetable = started(outlook)
     outlook.resting = True
+    outlook.forecast = 100.0
     timetable.take_due(102.0)
     outlook.resting = False
+    outlook.forecast = math.inf
     assert timetable.next_at(103.0) <= 103.0
     assert timetable.take_due(103.0) == ["active"]
     assert timetable.resting(103.0) == []
