@@ -11,8 +11,6 @@ import typing
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-import futurist
-
 from ..db.engine import routine
 from ..db.errors import Unavailable
 from ..observe import metrics
@@ -20,6 +18,7 @@ from ..observe.recorder import SILENT, Recorder
 from ..observe.seldom import Seldom
 from .liveness import Liveness
 from .timetable import AlwaysActive, Cadence, Outlook, Timetable
+from .worker.pool import NoThread, ThreadPool
 
 LOG = logging.getLogger(__name__)
 DUTY_THREADS = 2
@@ -152,7 +151,7 @@ class Scheduler:
             if lock.acquire(timeout=max(0.0, end - time.monotonic())):
                 lock.release()
         for lane in self._all_lanes():
-            lane.pool.shutdown(wait=False)
+            lane.pool.shutdown()
 
     def wake(self) -> None:
         """Read the timetable now: the outlook has changed.  Quick, and from any thread."""
@@ -192,6 +191,8 @@ class Scheduler:
         except RuntimeError:
             self._queued.discard(name)
             LOG.debug("Duty %s has stopped", name)
+        except NoThread:  # The pool logs it; the duty is due again after its interval.
+            self._queued.discard(name)
 
     def _all_lanes(self) -> Collection["_Lane"]:
         return {id(lane): lane for lane in self._lanes.values()}.values()
@@ -241,18 +242,23 @@ def _loop(name: str) -> str:
 
 
 class _Lane:
-    """Threads that run some of the duties."""
+    """Threads that run some of the duties.
+
+    futurist's threads would wake each second, for nothing.
+    """
 
     def __init__(self, threads: int) -> None:
-        self.pool = futurist.ThreadPoolExecutor(max_workers=threads)
+        self.pool = ThreadPool(threads, start=_start_thread)
         self._threads = threads
 
     def start(self) -> None:
-        """Start; returns at once.
+        """Start all threads, so that none is missing when memory is short; returns at once.
 
-        It starts all threads here, because futurist's pool keeps counting a thread that could not start.
-
-        :raises RuntimeError: the process can have no more threads.
+        :raises NoThread: the process can have no more threads.
         """
         for _ in range(self._threads):
             self.pool.submit(lambda: None)
+
+
+def _start_thread(function: Callable[[], None]) -> None:
+    threading.Thread(target=function, name="duty", daemon=True).start()
