@@ -106,6 +106,7 @@ class Conductor:
         """
         self._parts.ring_changed()
         self._parts.lookout.stir()
+        self._parts.work_thread.wake()
         self._announce_ourselves()
         self._parts.scheduler.soon("Orphans")
         self._parts.scheduler.soon("ConductorReport")

@@ -15,6 +15,8 @@ LOG = logging.getLogger(__name__)
 NAME = "the work loop"
 LONGEST_SLEEP = 1.0
 """Seconds after which the work loop checks whether it may still work, if nobody wakes it."""
+IDLE_SLEEP = 5.0
+"""The same while it holds no task: there is nothing that it may not do, and a change of the ring wakes it."""
 
 
 class WorkThread:
@@ -51,6 +53,10 @@ class WorkThread:
         self._liveness.expect(NAME, LONGEST_SLEEP)
         self._thread.start()
 
+    def wake(self) -> None:
+        """Run a round now, whose name on the ring may be another one.  Quick, and from any thread."""
+        self._soon.set()
+
     def drain(self) -> None:
         """Claim nothing more, and requeue tasks that wait for their next poll."""
         self._draining.set()
@@ -77,14 +83,17 @@ class WorkThread:
         while not self._dead:
             # Cleared before the round: a wake-up during it is seen by this round or by the next one.
             self._soon.clear()
-            self._liveness.beat(NAME)
+            self._liveness.expect(NAME, LONGEST_SLEEP)
             with self._liveness.at_work(NAME):
                 pause = self._round()
             # A stop waits for running steps: others could claim their tasks only after we count as gone.
             if self._stop.is_set() and not self.loop.in_progress:
                 self._liveness.forget(NAME)
                 return
-            self._soon.wait(LONGEST_SLEEP if pause is None else min(pause, LONGEST_SLEEP))
+            is_idle = not (self.loop.in_progress or self._progress.in_doubt)
+            longest = IDLE_SLEEP if is_idle else LONGEST_SLEEP
+            self._liveness.expect(NAME, longest)
+            self._soon.wait(longest if pause is None else min(pause, longest))
 
     def _round(self) -> float | None:
         try:

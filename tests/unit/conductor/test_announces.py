@@ -15,11 +15,13 @@ class Scene:
 
     :ivar announced: how often it asked the others.
     :ivar stirs: how often its duties were woken.
+    :ivar wakes: how often its work loop was woken.
     """
 
     def __init__(self) -> None:
         self.announced = 0
         self.stirs = 0
+        self.wakes = 0
         self._view = View(frozenset(), 64)
         self._name: MemberId | None = None
         self._changed: Callable[[], None] = lambda: None
@@ -31,6 +33,7 @@ class Scene:
             ownership=types.SimpleNamespace(member=lambda: self._name, on_change=self._listen),
             scheduler=types.SimpleNamespace(soon=lambda name: None),
             lookout=types.SimpleNamespace(stir=self._stir),
+            work_thread=types.SimpleNamespace(wake=self._wake),
             ring_changed=lambda: None,
             announce_change=self._announce,
         )
@@ -41,6 +44,9 @@ class Scene:
 
     def _stir(self) -> None:
         self.stirs += 1
+
+    def _wake(self) -> None:
+        self.wakes += 1
 
     def _announce(self) -> None:
         self.announced += 1
@@ -83,7 +89,7 @@ def test_changes_of_others_are_theirs_to_announce(scene: Scene) -> None:
     assert scene.announced == 1
 
 
-def test_each_change_of_the_ring_ends_the_rest(scene: Scene) -> None:
+def test_each_change_of_the_ring_ends_the_rest_and_the_sleep_of_the_work_loop(scene: Scene) -> None:
     scene.see("1")
     scene.see("1", others=3)
-    assert scene.stirs == 2
+    assert (scene.stirs, scene.wakes) == (2, 2)

@@ -95,6 +95,36 @@ def test_a_work_loop_beats_while_it_waits_and_not_while_it_hangs() -> None:
     assert alive.late(GRACE) == []
 
 
+class RecordedLiveness(Liveness):
+    """A liveness that records how often heartbeats are expected."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.intervals: list[float] = []
+
+    def expect(self, name: str, every: float) -> None:
+        super().expect(name, every)
+        self.intervals.append(every)
+
+
+@pytest.mark.parametrize(("held", "sleep"), [(0, thread.IDLE_SLEEP), (1, thread.LONGEST_SLEEP)])
+def test_a_work_loop_sleeps_longer_while_it_holds_no_task(held: int, sleep: float) -> None:
+    alive = RecordedLiveness()
+    wheel = Wheel()
+    wheel.in_progress = held
+    thread_of_loop = WorkThread(
+        lambda wake: typing.cast(WorkLoop, wheel),
+        ring=typing.cast(Ring, Ashore()),
+        host="a",
+        liveness=alive,
+        progress=Progress(alive, 5.0),
+    )
+    thread_of_loop.start()
+    wait_for(lambda: len(alive.intervals) >= 3)
+    thread_of_loop.kill()
+    assert alive.intervals[:3] == [thread.LONGEST_SLEEP, thread.LONGEST_SLEEP, sleep]
+
+
 class Duty:
     interval = 0.01
 
