@@ -56,7 +56,11 @@ def main() -> int:
     results = Results(notes.FOLDER / "results.jsonl", recorded, again=options.again)
     planned = [(mutant, tests_of(mutant, recorded, options.seconds, ())) for mutant in faults]
     if not options.table:
-        untried = [(mutant, tests) for mutant, tests in planned if results.outcome(mutant, tests) is None]
+        untried = [
+            (mutant, tests)
+            for mutant, tests in planned
+            if results.outcome(mutant, tests) is None and (options.again or mutant.key not in KNOWN)
+        ]
         print(f"{len(planned)} faults, {len(untried)} to try", flush=True)
         _try_all(_sql_first(untried), recorded, results, options, end)
     return _report(planned, results)

@@ -262,7 +262,7 @@ def test_of_many_held_tasks_the_first_are_read(database: Database) -> None:
 
 def test_breakpoints_of_a_tree_are_listed_from_the_top_with_their_paths(database: Database) -> None:
     """Whatever the order of their ids is."""
-    root = store_graph(database, {"x": [], "y": []}, stack=a_stack(id=f"f{new_id()[1:]}"))
+    root = store_graph(database, {"x": [], "y": []}, stack=a_stack(id=f"8{new_id()[1:]}"))
     fields = {"live_name": None, "parent_id": root.stack.id, "root_id": root.stack.id, "depth": 1}
     nested = {
         name: store_graph(
@@ -270,7 +270,7 @@ def test_breakpoints_of_a_tree_are_listed_from_the_top_with_their_paths(database
             {"a": []},
             stack=a_stack(id=f"{digit}{new_id()[1:]}", parent_resource_id=root.resources[name], **fields),
         )
-        for name, digit in (("x", "1"), ("y", "0"))
+        for name, digit in (("x", "f"), ("y", "0"))
     }
     for task_id in (root.tasks["x"], *(graph.tasks["a"] for graph in nested.values())):
         set_task(database, task_id, state=TaskState.HELD, hook="pre-create")

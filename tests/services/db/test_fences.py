@@ -26,6 +26,7 @@ from stoker.db.ids import TaskId, TraversalId, TraversalNumber
 from stoker.db.rows import Task
 from stoker.db.states import REDELIVER_AFTER, Standing, Status, TaskKind, TaskState
 from stoker.db.work import cancel, countdown, due_tasks, losses, member_claims, orphans, tasks
+from stoker.db.work.countdown import FinishedTask
 
 pytestmark = pytest.mark.usefixtures("bystander")
 
@@ -68,6 +69,11 @@ class Fence:
     meets: Columns
     fails: Sequence[Columns]
     changes: Columns
+
+
+def count_down(conn: sa.Connection, ids: Sequence[TaskId]) -> None:
+    ended = FinishedTask(replace(rows(conn, ids)[0], successors=ids, finish_id=None))
+    assert countdown.count_successors(conn, [ended], now=NOW) == []
 
 
 ASKED = {"stop_by": NOW + 60, "due_at": NOW + cancel.ASK_AGAIN}
@@ -140,6 +146,12 @@ FENCES = {
         {"state": TaskState.READY, "redelivered": 3, "due_at": NOW + 99},
         [{"state": TaskState.RUNNING}, PARKED],
         {"redelivered": 0, "due_at": NOW + REDELIVER_AFTER},
+    ),
+    "count down": Fence(
+        count_down,
+        {"state": TaskState.WAITING, "pending": 3},
+        [RUNS, {"state": TaskState.HELD}],
+        {"pending": 2},
     ),
     "supersede": Fence(
         lambda conn, ids: tasks.supersede(conn, rows(conn, ids), spared=()),
@@ -232,6 +244,9 @@ QUERIES = {
         lambda conn, graph: ids(tasks.begun_of_traversal(conn, graph.traversal)),
         {"state": TaskState.READY, "attempt": 1, "due_at": None},
         [],
+    ),
+    "of a traversal": Query(
+        lambda conn, graph: ids(tasks.of_traversal(conn, graph.traversal)), DONE, [{"traversal": "another"}]
     ),
     "claims of a member": Query(
         lambda conn, graph: sorted(task_id for task_id, *_ in tasks.claimed_by(conn, A.member)),

@@ -1,6 +1,8 @@
 """Objects of steps that did not stop: which rows keep them, and whose they are by the time the step ends."""
 
+import contextlib
 import typing
+from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
@@ -80,9 +82,9 @@ def test_an_object_that_no_task_waits_for_is_deleted_where_it_is_nobodys(
     database: Database, fate: tuple[dict[str, typing.Any], dict[str, typing.Any], bool]
 ) -> None:
     columns, of_resource, is_nobodys = fate
-    store_graph(database, {"a namesake": []})
     graph = store_graph(database, {"one": []})
     orphan = orphan_of(database, graph)
+    store_graph(database, {"a younger one": []})
     set_task(database, graph.ids[0], **columns)
     if of_resource:
         row = {"id": graph.resources["one"], **of_resource}
@@ -139,6 +141,21 @@ def test_an_object_of_a_resource_that_is_gone_is_the_users_where_its_stack_was_a
         events.add_many(conn, recorded)
         resources.delete_many(conn, [graph.resources["one"]])
 
+    def resolve_in_order(conn: sa.Connection) -> None:
+        with rows_in_their_order(conn):
+            orphans.resolve(conn, orphan, "p", now=NOW)
+
     database.write(delete)
-    resolve(database, orphan, "p")
+    database.write(resolve_in_order)
     assert len(keepers(database, graph)) == is_nobodys
+
+
+@contextlib.contextmanager
+def rows_in_their_order(conn: sa.Connection) -> Iterator[None]:
+    """SQLite returns rows from the first to the last where a query does not say their order."""
+    is_sqlite = conn.dialect.name == "sqlite"
+    if is_sqlite:
+        conn.exec_driver_sql("PRAGMA reverse_unordered_selects = OFF")
+    yield
+    if is_sqlite:
+        conn.exec_driver_sql("PRAGMA reverse_unordered_selects = ON")
