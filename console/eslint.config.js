@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 const js = createRequire(new URL("../.venv/node/", import.meta.url))("@eslint/js");
 
 const BROWSER = [
-  "AbortSignal", "DOMException", "Element", "HTMLElement", "Node", "ResizeObserver", "URL", "URLSearchParams", "addEventListener", "cancelAnimationFrame", "clearInterval", "clearTimeout", "document",
+  "AbortSignal", "DOMException", "Element", "HTMLElement", "Node", "ResizeObserver", "URL", "URLSearchParams", "addEventListener", "removeEventListener", "cancelAnimationFrame", "clearInterval", "clearTimeout", "document",
   "fetch", "history", "innerHeight", "localStorage", "location", "requestAnimationFrame", "scrollTo", "scrollY", "sessionStorage", "setInterval", "setTimeout",
 ];
 const NODE = ["URL", "setImmediate", "structuredClone"];

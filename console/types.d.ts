@@ -29,6 +29,8 @@ interface Session {
   roles: string[];
   project: Project;
   projects: Project[];
+  /** Whether the API has said that the user is an admin. */
+  isAdmin?: boolean;
 }
 
 /** The answer of the console's settings. */
@@ -435,7 +437,7 @@ interface PanelContext {
   remember: (choices: Choices) => void;
   say: Say;
   go: (hash: string) => void;
-  refresh: () => void;
+  refresh: () => Promise<void>;
   hash: (tab: string | undefined, choices?: Choices) => string;
   open: (tab: string, choices?: Choices) => void;
 }

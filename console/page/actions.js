@@ -44,7 +44,8 @@ export function actionsOf({ data, api, say, go, refresh, open }) {
     } catch (error) {
       say(/** @type {Error} */ (error).message, "error");
     }
-    refresh();
+    // The buttons of the state before wait for the new one.
+    await refresh();
   }
 
   /**

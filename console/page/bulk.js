@@ -97,6 +97,7 @@ export class Bulk {
     /** @type {StackAnswer[]} */
     this._shown = [];
     this._isAtWork = false;
+    this._progress = h("span", { class: "faint", role: "status" });
     this.element = h("div", { class: "bulk", role: "toolbar", "aria-label": "Selected stacks", hidden: true });
     this._all = h("input", { type: "checkbox", "aria-label": "Select all that are shown", on: { change: () => this._selectAll() } });
     this.all = h("label", { class: "pick" }, this._all);
@@ -143,7 +144,7 @@ export class Bulk {
     this._all.checked = selected.length > 0 && selected.length === this._shown.length;
     this._all.indeterminate = selected.length > 0 && selected.length < this._shown.length;
     this.element.hidden = selected.length === 0;
-    put(this.element, h("b", {}, `${selected.length} selected`), BULK_ACTIONS.map((action) => {
+    put(this.element, h("b", {}, `${selected.length} selected`), this._progress, BULK_ACTIONS.map((action) => {
       const fitting = selected.filter((stack) => action.fits(stack.stack_status));
       const label = fitting.length && fitting.length < selected.length ? `${action.label} (${fitting.length})` : action.label;
       return button(label, () => this._act(action, fitting), { disabled: this._isAtWork || fitting.length === 0, class: action.key === "delete" ? "danger" : null });
@@ -157,16 +158,34 @@ export class Bulk {
   async _act(action, stacks) {
     if (action.key === "delete" && !(await askToDelete(stacks))) return;
     this._isAtWork = true;
+    let count = 0;
+    const tell = () => put(this._progress, `${count} of ${stacks.length} sent`);
+    tell();
     this._draw();
-    const outcomes = await each(stacks, (stack) => (action.key === "delete"
-      ? this._api.send("DELETE", stackPath(stack.stack_name, stack.id))
-      : this._api.send("POST", stackPath(stack.stack_name, stack.id, "actions"), { [action.key]: null })));
+    const outcomes = await each(stacks, async (stack) => {
+      try {
+        await this._send(action, stack);
+      } finally {
+        count += 1;
+        tell();
+      }
+    });
     this._isAtWork = false;
+    put(this._progress);
     for (const { item, error } of outcomes) if (!error) this._ids.delete(item.id);
     this._say(outcomeWords(outcomes, action.done), outcomes.some(({ error }) => error) ? "error" : "done");
     this._redraw();
     this._draw();
     this._refresh();
+  }
+
+  /**
+   * @param {BulkAction} action
+   * @param {StackAnswer} stack
+   */
+  _send(action, stack) {
+    if (action.key === "delete") return this._api.send("DELETE", stackPath(stack.stack_name, stack.id));
+    return this._api.send("POST", stackPath(stack.stack_name, stack.id, "actions"), { [action.key]: null });
   }
 }
 

@@ -39,21 +39,33 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
   const compare = h("button", { type: "submit", class: "main" }, "Compare");
   /** @type {ReturnType<typeof parametersForm> | null} */
   let form = null;
+  let descriptions = 0;
   const present = yamlOf(presentTemplate);
   const values = Object.fromEntries(Object.entries(presentParameters).filter(([name, value]) => !name.startsWith("OS::") && !/^\*+$/.test(String(value))));
   template.input.value = present;
-  put(place, h("form", { class: "form", on: { submit: (event) => { event.preventDefault(); preview(); } } }, template.element,
+  put(place, h("form", { class: "form", on: { input: outdate, submit: (event) => { event.preventDefault(); preview(); } } }, template.element,
     h("details", {}, h("summary", {}, "Environment"), environment.element), parameters, problem, h("div", { class: "actions" }, compare, button("Read the parameters again", () => describe()))), result);
 
+  /** Say that what was compared is not what the form has now: only what has been compared is sent. */
+  function outdate() {
+    if (result.hasChildNodes()) put(result, h("p", { class: "faint", role: "status" }, "The form has changed. Compare again before you send the update."));
+  }
+
   async function describe() {
+    descriptions += 1;
+    const number = descriptions;
     problem.textContent = "";
+    if (!form) put(parameters, h("p", { class: "faint", role: "status" }, "Reading the parameters …"));
     try {
       const files = await api.get(data.path("files"));
       const validated = await api.send("POST", "validate", { template: template.input.value, files, ...environmentOf() });
+      if (number !== descriptions) return;
       form = parametersForm(validated, { ...values, ...(form?.values() ?? {}) });
       put(parameters, form.element);
       for (const input of parameters.querySelectorAll("input[type=password]")) Object.assign(input, { required: false, placeholder: "unchanged" });
     } catch (error) {
+      if (number !== descriptions) return;
+      if (!form) put(parameters);
       put(problem, prose(/** @type {Error} */ (error).message));
     }
   }
@@ -71,10 +83,12 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
   async function preview() {
     problem.textContent = "";
     compare.disabled = true;
+    put(result, h("p", { class: "faint", role: "status" }, "Comparing with the stack and the cloud …"));
     try {
       const sent = body();
       const answer = await api.send("PATCH", `${data.path("preview")}?show_nested=true&check_cloud=true`, sent);
       put(result, changesView(answer.resource_changes, answer.findings ?? [], sent));
+      if (JSON.stringify(body()) !== JSON.stringify(sent)) outdate();
       result.focus();
       result.scrollIntoView({ block: "start" });
     } catch (error) {
@@ -100,7 +114,7 @@ function showCompare({ api, data, say, open, refresh }, place, presentTemplate, 
         await api.send("PATCH", data.path(), sent);
         say("The update has begun.");
         refresh();
-        open("graph");
+        if (send.isConnected) open("graph");
       } catch (error) {
         say(/** @type {Error} */ (error).message, "error");
         send.disabled = false;

@@ -19,10 +19,14 @@ import { button, h } from "./dom.js";
 export function ask(title, text, answers) {
   return new Promise((resolve) => {
     const close = (/** @type {string | null} */ value) => {
+      removeEventListener("hashchange", leave);
       dialog.close();
       dialog.remove();
       resolve(value);
     };
+    // Another page has no answer to the question of this one.
+    const leave = () => close(null);
+    addEventListener("hashchange", leave);
     const dialog = h("dialog", { "aria-label": title, on: { cancel: () => close(null) } },
       h("h2", {}, title), h("p", {}, text),
       h("div", { class: "actions" }, answers.map(([value, label, kind]) => button(label, () => close(value), { class: kind })), button("Back", () => close(null))));

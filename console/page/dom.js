@@ -198,12 +198,32 @@ export function freshId(prefix = "e") {
 }
 
 /**
- * Make a button.
+ * Make a button.  While what it does takes time, neither it nor another button of its group (an element with data-acts) does anything.
  *
  * @param {Child} label
- * @param {(event: any) => void} act
+ * @param {(event: any) => unknown} act returns a promise where it takes time.
  * @param {Props} [props]
  */
 export function button(label, act, props) {
-  return h("button", { type: "button", ...props, on: { click: act } }, label);
+  /** @type {HTMLButtonElement} */
+  const element = h("button", { type: "button", ...props, on: { click: (event) => once(element.closest("[data-acts]") ?? element, () => act(event)) } }, label);
+  return element;
+}
+
+/**
+ * Act, unless the element is busy with what was begun before; it is busy until the promise of the act has settled.
+ *
+ * @param {Pick<Element, "getAttribute" | "setAttribute" | "removeAttribute">} element
+ * @param {() => unknown} act
+ */
+export async function once(element, act) {
+  if (element.getAttribute("aria-busy") === "true") return;
+  const acting = act();
+  if (!(acting instanceof Promise)) return;
+  element.setAttribute("aria-busy", "true");
+  try {
+    await acting;
+  } finally {
+    element.removeAttribute("aria-busy");
+  }
 }

@@ -229,7 +229,7 @@ export class GraphPanel {
     } catch (error) {
       say(/** @type {Error} */ (error).message, "error");
     }
-    refresh();
+    await refresh();
   }
 
   /**

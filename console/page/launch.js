@@ -74,7 +74,8 @@ export function showLaunch({ api, main, say, go }) {
       try {
         const { stack } = await api.send("POST", "stacks", body);
         say("The stack is being created.");
-        go(`#/stack/${encodeURIComponent(body.stack_name)}/${stack.id}`);
+        // Whoever has left the page meanwhile stays where they are.
+        if (create.isConnected) go(`#/stack/${encodeURIComponent(body.stack_name)}/${stack.id}`);
       } catch (error) {
         put(wrong, prose(/** @type {Error} */ (error).message));
       } finally {

@@ -21,6 +21,8 @@ export class Source {
     this.isOnce = isOnce;
     /** @type {ReadState<T>} */
     this.state = new ReadState();
+    /** @type {Promise<void>} ends with the last read that was asked for */
+    this._reading = Promise.resolve();
   }
 
   /** Return what was read last; undefined: nothing yet. */
@@ -31,9 +33,18 @@ export class Source {
   /**
    * Read it; the state says how that ended.
    *
+   * Reads follow each other, because tabs share a source: of two at once the older answer could come last, and stay.
+   *
    * @param {boolean} isFresh
+   * @returns {Promise<void>}
    */
-  async refresh(isFresh) {
+  refresh(isFresh) {
+    this._reading = this._reading.then(() => this._refresh(isFresh));
+    return this._reading;
+  }
+
+  /** @param {boolean} isFresh */
+  async _refresh(isFresh) {
     this.state.begin(Date.now());
     try {
       this.state.succeed(await this._read(isFresh), Date.now());
@@ -57,35 +68,41 @@ class Repetition {
     this._pause = seconds;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
-    this._isRunning = false;
+    /** @type {Promise<void> | null} ends with the read that is under way, and the one that is to follow it */
+    this._running = null;
     this._isAgain = false;
     this._isOver = false;
   }
 
   /**
-   * Read now, or once more where a read is under way that may have begun too early.
+   * Read now, or once more where a read is under way that may have begun too early; the promise ends with that read.
    *
    * @param {boolean} isFresh
    */
   async run(isFresh) {
     if (this._isOver) return;
-    if (this._isRunning) {
+    if (this._running) {
       this._isAgain ||= isFresh;
+      await this._running;
       return;
     }
     clearTimeout(this._timer);
-    this._isRunning = true;
-    await this._source.refresh(isFresh);
-    this._isRunning = false;
-    if (this._isOver) return;
-    const { error } = this._source.state;
-    this._pause = error ? Math.min(SLOWEST, this._pause * 2) : this._usual;
-    this._changed();
-    if (this._isOver) return;
-    if (this._isAgain) {
+    this._running = this._readAll(isFresh);
+    await this._running;
+  }
+
+  /** @param {boolean} isFresh */
+  async _readAll(isFresh) {
+    for (let isFirst = true; isFirst || (this._isAgain && !this._isOver); isFirst = false) {
       this._isAgain = false;
-      this.run(true);
-    } else if (!document.hidden && (error || !this._source.isOnce)) this._timer = setTimeout(() => this.run(false), this._pause * 1000);
+      await this._source.refresh(isFresh || !isFirst);
+      if (this._isOver) break;
+      this._pause = this._source.state.error ? Math.min(SLOWEST, this._pause * 2) : this._usual;
+      this._changed();
+    }
+    this._running = null;
+    const isDone = this._source.isOnce && !this._source.state.error;
+    if (!this._isOver && !document.hidden && !isDone) this._timer = setTimeout(() => this.run(false), this._pause * 1000);
   }
 
   /** @param {number} seconds between two reads. */
@@ -136,9 +153,9 @@ export class Live {
     }
   }
 
-  /** Read all of them now. */
-  now() {
-    this._runAll(true);
+  /** Read all of them now; the promise ends when that has been done. */
+  async now() {
+    await this._runAll(true);
   }
 
   /**
@@ -158,8 +175,8 @@ export class Live {
   }
 
   /** @param {boolean} isFresh */
-  _runAll(isFresh) {
-    for (const repetition of this._repetitions.values()) repetition.run(isFresh);
+  async _runAll(isFresh) {
+    await Promise.all([...this._repetitions.values()].map((repetition) => repetition.run(isFresh)));
   }
 
   _tick() {

@@ -78,7 +78,7 @@ class App {
     const current = h("span", { class: "who" }, user ? [named(user), h("span", { class: "faint" }, " in ")] : h("span", { class: "faint wide-only" }, "project "));
     if (projects.length > 1) {
       /** @type {HTMLSelectElement} */
-      const select = h("select", { "aria-label": "Project", on: { change: () => this._switch(select.value) } },
+      const select = h("select", { "aria-label": "Project", on: { change: () => { select.disabled = true; this._switch(select.value); } } },
         projects.map(({ id, name }) => h("option", { value: id, selected: id === project.id }, name)));
       current.append(select);
     } else current.append(named(project.name));
@@ -103,7 +103,7 @@ class App {
     const api = new Api(session, () => this._exit("Your login has expired. Log in again; this page stays where it is."));
     this._session = session;
     this._api = api;
-    this._isAdmin = false;
+    this._isAdmin = session.isAdmin ?? false;
     this._show();
     this._askWhetherAdmin(api);
   }
@@ -126,11 +126,24 @@ class App {
       await api.get("v1/admin/ring", { outside: true });
     } catch (error) {
       const { status } = /** @type {import("./api.js").ApiError} */ (error);
-      if (this._api === api && (status === 0 || status >= 500)) setTimeout(() => this._askWhetherAdmin(api), ASK_AGAIN);
+      if (this._api !== api) return;
+      if (status === 0 || status >= 500) setTimeout(() => this._askWhetherAdmin(api), ASK_AGAIN);
+      else this._noteAdmin(api.session, false);
       return;
     }
-    if (this._api !== api) return;
-    this._isAdmin = true;
+    if (this._api === api) this._noteAdmin(api.session, true);
+  }
+
+  /**
+   * Keep in the session whether the user is an admin: a page that is loaded again has its links from the start.
+   *
+   * @param {Session} session
+   * @param {boolean} isAdmin
+   */
+  _noteAdmin(session, isAdmin) {
+    if (this._isAdmin === isAdmin) return;
+    this._isAdmin = isAdmin;
+    save({ ...session, isAdmin });
     this._drawHeader();
     this._leave?.now?.();
   }

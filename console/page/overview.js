@@ -51,7 +51,7 @@ class Overview {
     /** @type {Fleet | null} */
     this._fleet = null;
     this._tiles = h("div", { class: "tiles", role: "group", "aria-label": "Stacks by state" });
-    this._stuck = h("section", { class: "stuck", hidden: true, "aria-labelledby": "stuck" });
+    this._stuck = h("section", { class: "stuck", hidden: true, "aria-labelledby": "stuck", "data-acts": true });
     this._search = h("input", { type: "search", placeholder: "Search by name, tag or owner", "aria-label": "Search stacks", value: query.get("q") ?? "", on: { input: () => this._filter() } });
     this._number = h("span", { class: "faint", role: "status" });
     this._rest = h("p", { class: "faint", hidden: true });
@@ -60,7 +60,7 @@ class Overview {
     this._table = this._makeTable();
     this._view = this._makeView();
     put(main, h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Stacks"), h("span", { class: "grow" }), h("a", { class: "button main", href: "#/launch" }, "Launch a stack")),
-      this._fleetPlace, this._view.element);
+      this._view.element, this._fleetPlace);
     this._live = new Live(EVERY, () => this._update());
     this.now();
   }
@@ -95,7 +95,7 @@ class Overview {
       put(this._fleetPlace, this._fleet.view.element);
     }
     this._live.follow([this._stacks, this._counts, ...(this._fleet?.sources ?? [])]);
-    this._live.now();
+    return this._live.now();
   }
 
   end() {
@@ -106,7 +106,9 @@ class Overview {
     this._view.update();
     this._fleet?.view.update();
     // One sentence says that the API does not answer.
-    this._fleetPlace.hidden = ["stale", "failed"].includes(this._view.phase) && this._fleet?.view.phase !== "ready";
+    const isSilent = ["stale", "failed"].includes(this._view.phase) && this._fleet?.view.phase !== "ready";
+    // It stands below the stacks: it is read later, and must not push aside what is about to be clicked.
+    this._fleetPlace.hidden = this._view.phase === "loading" || isSilent;
     this._drawRest();
   }
 
@@ -170,7 +172,7 @@ class Overview {
     try {
       await this._api.send("POST", stackPath(stack.stack_name, stack.id, "actions"), { continue: null });
       this._say(`${spelled(stack.stack_name)} continues.`);
-      this.now();
+      await this.now();
     } catch (error) {
       this._say(/** @type {Error} */ (error).message, "error");
     }

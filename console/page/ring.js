@@ -64,6 +64,9 @@ function usual(members, key) {
 export function showRing({ api, main, say }) {
   /** @type {Ring} */
   let ring = { conductors: [], settled: true, health: "", sums: "" };
+  /** @type {Set<string>} the conductors that are being drained or undrained: their rows are drawn anew meanwhile */
+  const acting = new Set();
+  let plans = 0;
   const health = h("p", { class: "facts", role: "status" });
   const bar = h("div", { class: "ringbar", role: "img" });
   const planned = h("section", { class: "card plan", hidden: true, tabindex: "-1", role: "region", "aria-label": "Plan" });
@@ -96,7 +99,7 @@ export function showRing({ api, main, say }) {
   put(main, h("div", { class: "title" }, h("h1", { tabindex: "-1" }, "Ring"), h("span", { class: "grow" })), view.element, planned);
 
   function joinForm() {
-    return h("form", { class: "inline", on: { submit: (event) => { event.preventDefault(); plan({ join: { [joining.input.value]: Number(weight.input.value) || 1 } }, `If ${joining.input.value} joined`); } } },
+    return h("form", { class: "inline", on: { submit: (event) => { event.preventDefault(); return plan({ join: { [joining.input.value]: Number(weight.input.value) || 1 } }, `If ${joining.input.value} joined`); } } },
       joining.element, weight.element, h("button", { type: "submit" }, "Plan the join"));
   }
 
@@ -115,8 +118,8 @@ export function showRing({ api, main, say }) {
     const name = spelled(item.host);
     return h("span", { class: "actions" },
       item.shards ? button("Plan a leave", () => plan({ leave: [item.host] }, `If ${item.host} left`), { "aria-label": `Plan that ${name} leaves` }) : null,
-      item.wanted === "draining" ? button("Undrain", () => drain(item, "undrain"), { "aria-label": `Undrain ${name}` })
-        : item.state === "stopped" ? null : button("Drain …", () => drain(item, "drain"), { class: "danger", "aria-label": `Drain ${name}` }));
+      item.wanted === "draining" ? button("Undrain", () => drain(item, "undrain"), { "aria-label": `Undrain ${name}`, disabled: acting.has(item.host) })
+        : item.state === "stopped" ? null : button("Drain …", () => drain(item, "drain"), { class: "danger", "aria-label": `Drain ${name}`, disabled: acting.has(item.host) }));
   }
 
   /**
@@ -124,9 +127,16 @@ export function showRing({ api, main, say }) {
    * @param {string} title
    */
   async function plan(body, title) {
+    plans += 1;
+    const number = plans;
+    planned.hidden = false;
+    put(planned, h("p", { class: "faint", role: "status" }, `${spelled(title)} …`));
     try {
-      drawPlan((await api.send("POST", "v1/admin/ring/plan", body, ADMIN)).plan, title);
+      const answer = await api.send("POST", "v1/admin/ring/plan", body, ADMIN);
+      // Of two plans the one that was asked for last is shown.
+      if (number === plans) drawPlan(answer.plan, title);
     } catch (error) {
+      if (number === plans) planned.hidden = true;
       say(/** @type {Error} */ (error).message, "error");
     }
   }
@@ -148,15 +158,27 @@ export function showRing({ api, main, say }) {
    * @param {"drain" | "undrain"} verb
    */
   async function drain(item, verb) {
+    if (acting.has(item.host)) return;
+    acting.add(item.host);
     const body = verb === "drain" ? await askToDrain(item) : undefined;
-    if (body === null) return;
+    if (body !== null) await send(item, verb, body);
+    acting.delete(item.host);
+    list.redraw();
+  }
+
+  /**
+   * @param {Conductor} item
+   * @param {"drain" | "undrain"} verb
+   * @param {object} [body]
+   */
+  async function send(item, verb, body) {
     try {
       await api.send("POST", `v1/admin/ring/${encodeURIComponent(item.host)}/${verb}`, body, ADMIN);
       say(verb === "drain" ? `${spelled(item.host)} is asked to drain.` : `${spelled(item.host)} is asked to take work again.`);
     } catch (error) {
       say(/** @type {Error} */ (error).message, "error");
     }
-    live.now();
+    await live.now();
   }
 
   /**

@@ -54,11 +54,12 @@ class StackView {
     this._badge = h("span", {});
     this._reason = h("p", { class: "reason" });
     this._facts = h("p", { class: "facts faint" });
-    this._acts = h("div", { class: "acts" });
-    this._held = h("section", { class: "heldbox", hidden: true, "aria-label": "Breakpoints" });
+    this._acts = h("div", { class: "acts", "data-acts": true });
+    this._held = h("section", { class: "heldbox", hidden: true, "aria-label": "Breakpoints", "data-acts": true });
     this._place = h("div", { class: "panel", role: "tabpanel", tabindex: "-1", id: "panel" });
     this._tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the stack" });
     this._head = new DataView({ subject: "the stack", sources: [this._data.stackSource], body: h("div", {}, this._reason, this._facts, this._held), draw: (stack) => this._draw(stack), retry: refresh });
+    this._head.element.classList.add("head");
     this._live = new Live(BUSY, () => this._update());
     this._build(main);
   }
@@ -133,6 +134,8 @@ class StackView {
     this._live.pace(this._data.isBusy ? BUSY : IDLE);
     // One sentence says that the API does not answer.
     this._place.hidden = this._head.phase === "failed";
+    // What is above it comes first, or it would be pushed down under the reader's eyes.
+    this._place.classList.toggle("waits", this._head.phase === "loading");
     this._panel?.view.update({ isSilent: this._head.phase === "stale" });
   }
 

@@ -57,7 +57,7 @@ export class WhyPanel {
   constructor(context) {
     this._context = context;
     const { api, data, refresh } = context;
-    const body = h("div", {});
+    const body = h("div", { "data-acts": true });
     this.view = new DataView({
       subject: "the diagnosis", sources: [new Source((fresh) => api.get(data.path("inspect"), { fresh }))], body, retry: refresh,
       draw: (/** @type {Diagnosis} */ report) => put(body, this._draw(report)),
@@ -103,6 +103,6 @@ export class WhyPanel {
     } catch (error) {
       say(/** @type {Error} */ (error).message, "error");
     }
-    refresh();
+    await refresh();
   }
 }
