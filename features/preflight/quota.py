@@ -59,22 +59,32 @@ def _claims(planned: PlannedPart, cloud: CloudFacts) -> Iterator[QuotaClaim]:
         if resource is None:
             return {}
         plugin = planned.types[resource.type]
+        if _is_of_others(resource, plugin, cloud):
+            return {}
         amounts = plugin.quota_needs(resource, planned.stack.known, cloud)
         return _by_quota(amounts, plugin, planned.copies)
 
     for name, resource in planned.after.items():
         path = (*planned.path, "resources", name)
         if name in planned.stack.new:
-            yield QuotaClaim(path, needs(resource), needs(planned.before.get(name)))
+            gone = planned.before[name] if name in planned.gone else None
+            yield QuotaClaim(path, needs(resource), needs(gone))
         elif name in planned.before:
             yield _change(path, needs(planned.before[name]), needs(resource))
     for name, resource in planned.before.items():
-        if name not in planned.after:
+        if name not in planned.after and name in planned.gone:
             yield QuotaClaim((*planned.path, "resources", name), returned=needs(resource))
     for name in planned.copied:
         plugin, _ = planned.gone[name]
         copy = needs_of(plugin.copy_quota, planned.before[name])
         yield QuotaClaim((*planned.path, "resources", name), _by_quota(copy, plugin, planned.copies))
+
+
+def _is_of_others(resource: KnownResource, plugin: ResourceType, cloud: CloudFacts) -> bool:
+    """Return whether a thing may belong to another project or user, whose quotas it takes then."""
+    name = plugin.owner_property
+    is_open = name in plugin.properties_schema
+    return is_open and resource.values.get(name, "unknown") not in (None, cloud.project_id)
 
 
 def _by_quota(needs: QuotaNeeds, plugin: ResourceType, copies: int) -> Mapping[Quota, int | None]:

@@ -88,6 +88,8 @@ class ResourceType:
     stack_rules: typing.ClassVar[Sequence[StackRule]] = ()
     #: Amounts that a resource takes of its project's quotas, by the name that its service has for the quota.
     quota: typing.ClassVar[Mapping[str, QuotaAmount]] = {}
+    #: The property that gives its thing to another project or user, whose quotas it takes then; "": none.
+    owner_property: typing.ClassVar[str] = ""
     #: Rules over the resources that an action makes and the cloud, for a preflight.  Each is called once for
     #: a template, even if several types declare it.
     cloud_rules: typing.ClassVar[Sequence[CloudRule]] = ()

@@ -22,6 +22,7 @@ class NeutronType(DeclaredType):
 
     service = "network"
     project_filter = "project_id"
+    owner_property = "tenant_id"
     used_by: typing.ClassVar[Usage | None] = None
     apart: typing.ClassVar[Sequence[str]] = ("tags", "value_specs")
 

@@ -10,11 +10,8 @@ from ...contract import (
     Attribute,
     CloudFacts,
     ImpliedDependency,
-    KnownResource,
-    KnownStack,
     Property,
     PropertyError,
-    QuotaNeeds,
     ResourceView,
     StepContext,
 )
@@ -221,10 +218,6 @@ class RouterInterface(AttachedType):
         ),
         "port_id": Property("string", "Old name of port.", support_status=HIDDEN, alias_of="port"),
     }
-
-    def quota_needs(self, resource: KnownResource, stack: KnownStack, cloud: CloudFacts) -> QuotaNeeds:
-        """Return the port that is made for it, unless it is at one."""
-        return {"port": int(resource.values.get("port", "unknown") is None)}
 
     def validate(self, properties: JsonMap) -> None:
         """Check that it is in a subnet, or at a port."""

@@ -37,6 +37,7 @@ class KeyPair(ResourceType):
     uses_credentials = True
     service = "compute"
     quota = {"key_pairs": 1}
+    owner_property = "user"
     cloud_rules = (key_pairs_that_exist,)
     identity = "the name, which no pair had before; for an imported key its public key, too"
     properties_schema = {

@@ -30,6 +30,7 @@ class LoadBalancer(BalancerPart):
     path = "/lbaas/loadbalancers"
     item = "loadbalancer"
     quota = {"load_balancer": 1, "network/port": 1}
+    owner_property = "tenant_id"
     references = {
         "vip_subnet": NamedRemote("neutron.subnet"),
         "flavor": NamedRemote("octavia.flavor"),

@@ -124,9 +124,9 @@ def balancers(quota: str, items: str, **fields: Json) -> dict[str, Json]:
         (resource("OS::Neutron::Port", "network: n"), {NEUTRON: quotas(port=0)}, "quota port of network"),
         (resource("OS::Neutron::Router"), {NEUTRON: quotas(router=0)}, "quota router of network"),
         (
-            resource("OS::Neutron::RouterInterface", "router: r, subnet: s"),
-            {NEUTRON: quotas(port=0)},
-            "quota port of network",
+            resource("OS::Neutron::Net", f"tenant_id: {PROJECT}"),
+            {NEUTRON: quotas(network=0)},
+            "quota network of network",
         ),
         (
             resource("OS::Neutron::FloatingIP", "floating_network: n"),
@@ -253,6 +253,19 @@ def test_a_quota_that_is_exceeded_is_found(resources: str, answers: Mapping[str,
         (server(), {}),
         (volume("size: 5, volume_type: fast"), {CINDER: quotas(volumes=1)}),
         (server(networks="[{port: p}]"), {NEUTRON: quotas(port=0)}),
+        # The service counts the port of an interface, but does not refuse it.
+        (resource("OS::Neutron::RouterInterface", "router: r, subnet: s"), {NEUTRON: quotas(port=0)}),
+        # An administrator makes it for another project, or user.
+        (resource("OS::Neutron::Net", "tenant_id: other"), {NEUTRON: quotas(network=0)}),
+        (
+            "x: {type: OS::Heat::Value, properties: {value: other}}\n"
+            + resource("OS::Neutron::Router", "tenant_id: {get_attr: [x, value]}"),
+            {NEUTRON: quotas(router=0)},
+        ),
+        (
+            resource("OS::Nova::KeyPair", "name: k, user: other"),
+            {NOVA: {"key_pairs": {"limit": 0, "in_use": 0, "reserved": 0}}, "compute /os-keypairs": []},
+        ),
         # Nothing is made of what exists.
         (
             "s: {type: OS::Nova::Server, external_id: e, properties: {flavor: small}}\n",
@@ -310,8 +323,13 @@ def test_members_of_a_group_and_nested_stacks_count() -> None:
 GIGABYTES = {CINDER: quotas(gigabytes=10)}
 
 
-def changed(before: str, after: str, replaced: tuple[str, ...] = ()) -> list[CloudFinding]:
-    """The findings for an update of volumes, with 10 GiB left."""
+def changed(
+    before: str, after: str, replaced: tuple[str, ...] = (), *, are_retained: bool = False
+) -> list[CloudFinding]:
+    """The findings for an update of volumes, with 10 GiB left.
+
+    :param are_retained: the old volumes stay.
+    """
     old, new = (next(iter(parts_of_creation(compiled(text).plan, {}, REGISTRY))) for text in (before, after))
     present = {
         name: resource
@@ -323,7 +341,13 @@ def changed(before: str, after: str, replaced: tuple[str, ...] = ()) -> list[Clo
         created=frozenset(new.after.keys() - old.after.keys()),
         replaced=frozenset(replaced),
     )
-    part = PlannedPart((), planned, {**old.types, **new.types}, present)
+    types = {**old.types, **new.types}
+    gone = {
+        name: (types[volume.type], name)
+        for name, volume in present.items()
+        if not are_retained and (name not in new.after or name in replaced)
+    }
+    part = PlannedPart((), planned, types, present, gone)
     return list(find_exceeded([part], KnownCloud({**SEEN, **GIGABYTES})))
 
 
@@ -349,3 +373,10 @@ def test_an_update_needs_its_peak(
     assert [(finding.needed, finding.certainty.value) for finding in findings] == (
         [(needed, certainty)] if needed else []
     )
+
+
+def test_what_is_retained_gives_nothing_back() -> None:
+    for before, replaced in ((volume("size: 9", "w"), ()), (volume("size: 9"), ("v",))):
+        [finding] = changed(before, volume("size: 11"), replaced, are_retained=True)
+        assert (finding.needed, finding.certainty.value) == ("11", "certain")
+    assert changed(volume("size: 9"), volume("size: 10"), ("v",), are_retained=True) == []
