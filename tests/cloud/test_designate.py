@@ -140,3 +140,16 @@ def test_a_stack_with_a_zone(stacks: Stacks, domain: str) -> None:
     assert {(view.ttl, view.status) for view in views.values()} == {(120, "ACTIVE")}
     stack.delete()
     assert stacks.project.leftovers() == {}
+
+
+def test_a_zone_that_exists_is_found_by_a_preflight_and_fails_without_it(stacks: Stacks, domain: str) -> None:
+    stacks.project.connection.dns.create_zone(name=domain, email=EMAIL)
+    zone = resource("Designate::Zone", name=domain, email=EMAIL)
+    template = {"heat_template_version": "2018-08-31", "resources": {"zone": zone}}
+    body = {"stack_name": "s", "template": template}
+    answer = stacks.call("POST", "/stacks/preview?check_cloud=true", body)
+    [finding] = answer.body["findings"]
+    assert finding["message"] == f"there is a zone {domain} already"
+    mode = {"resource_registry": {"stoker": {"preflight": "off"}}}
+    failed = stacks.start("s", template, environment=mode).wait("CREATE_FAILED")
+    assert "Duplicate Zone" in failed["stack_status_reason"]

@@ -77,7 +77,7 @@ TABLES: Mapping[str, Sequence[Table]] = {
 
 
 class Rows:
-    """Reads the databases of a cloud.  Any thread may call it.
+    """The databases of a cloud.  Any thread may call it.
 
     :param url: SQLAlchemy URL of the database server.
     """
@@ -93,6 +93,12 @@ class Rows:
                 names = rows.setdefault(kind, {})
                 names[key] = names.get(key) or name or key
         return rows
+
+    def disable_flavor(self, key: str) -> None:
+        """Disable a flavor, for which the service has no call any more."""
+        text = sqlalchemy.text("UPDATE nova_api.flavors SET disabled = 1 WHERE flavorid = :key")
+        with self._engine.connect() as connection:
+            connection.execute(text, {"key": key})
 
     @functools.cached_property
     def _engine(self) -> sqlalchemy.Engine:
