@@ -1,9 +1,10 @@
 """Takes the pictures of the console: creates stacks, and opens their graphs in light and in dark colours.
 
 Usage:
-    make pictures                     all of them, in doc/images
+    make pictures                     all of them, in doc/images.
     make pictures ONLY="drift server" some of the examples
-    make pictures ONLY=console        those of the console, which need no cloud
+    make pictures ONLY=console        those of the console, which need no cloud.
+    make pictures ONLY=preflight      that of the findings of a preflight
     STOKER_TEST_CLOUD=DIRECTORY       uses a cloud that runs (`make cloud`)
 
 The pictures are of the format WebP, which takes a third of PNG.  The dark one has the name `NAME-dark.webp`.
@@ -37,6 +38,8 @@ Json = typing.Any
 IMAGES = pathlib.Path(__file__).parents[2] / "doc" / "images"
 CONSOLE = "console"
 """The name of all pictures of the console's views."""
+PREFLIGHT = "preflight"
+"""The name of the picture of what a preflight finds."""
 SHOP = pathlib.Path(__file__).parents[1] / "console" / "shop.yaml"
 """The stack of these pictures."""
 PROJECT = "demo"
@@ -56,6 +59,7 @@ PARAMETERS: Mapping[str, Mapping[str, Json]] = {
     # No server of the tests' cloud runs the agents, which would signal.
     "software_cluster": {"transport": "NO_SIGNAL"},
 }
+ALL: Sequence[str] = (CONSOLE, PREFLIGHT, *names())
 ENDS = re.compile("complete|held", re.IGNORECASE)
 """States in which an example is shown: it is complete, or held at its breakpoint."""
 
@@ -100,6 +104,43 @@ def take_console(browser: Browser) -> Sequence[pathlib.Path]:
             service.stop()
 
 
+def take_preflight(cloud: Cloud, service: Service, browser: Browser) -> Sequence[pathlib.Path]:
+    """Compare an update that a project's cloud would not carry out; return the files."""
+    with cloud.project() as project:
+        stacks = Stacks(service, project)
+        network = project.connection.network
+        inner = network.create_network(name="inner")
+        network.create_subnet(network_id=inner.id, ip_version=4, cidr="10.9.0.0/24")
+        try:
+            stack = stacks.create("shop", _shop(("web-1",), availability_zone="nova"))
+            group = stack.physical_id("firewall")
+            network.create_port(network_id=inner.id, security_groups=[group], name="of another stack")
+            project.admin.set_compute_quotas(project.id, instances=2)
+            changed = _shop(("web-1", "web-2", "web-3"))
+            changed["resources"]["port-web-3"]["properties"]["fixed_ips"] = [{"ip_address": "10.9.1.9"}]
+            del changed["resources"]["firewall"]
+            page = browser.page(width=1080, height=790)
+            _log_in(page, service, project)
+            page.goto(f"{_console(page)}{_address(stack.path)}/update")
+            return _compared(page, changed, IMAGES / PREFLIGHT, "section li.deleted", "section li.unchanged")
+        finally:
+            stacks.clean()
+
+
+def _shop(servers: Sequence[str], **of_volume: str) -> Json:
+    """Servers with a port each, a volume, and a security group."""
+    resources: dict[str, Json] = {
+        "firewall": {"type": "OS::Neutron::SecurityGroup"},
+        "data": {"type": "OS::Cinder::Volume", "properties": {"size": 1, **of_volume}},
+    }
+    for name in servers:
+        networks = [{"port": {"get_resource": f"port-{name}"}}]
+        properties = {"image": "cirros", "flavor": "m1.tiny", "networks": networks}
+        resources[name] = {"type": "OS::Nova::Server", "properties": properties}
+        resources[f"port-{name}"] = {"type": "OS::Neutron::Port", "properties": {"network": "inner"}}
+    return {"heat_template_version": "2018-08-31", "resources": resources}
+
+
 def _tiers() -> Json:
     """Resources that take some seconds each, so that their bars differ."""
     seconds = {"network": 1, "volume": 2, "database": 5, "schema": 2, "web": 3, "balancer": 2, "page": 1}
@@ -122,8 +163,6 @@ def _timeline(page: Page, path: str) -> Sequence[pathlib.Path]:
 def _comparison(page: Page, path: str) -> Sequence[pathlib.Path]:
     """Compare an update that creates, updates, replaces and deletes something."""
     page.goto(f"{_console(page)}{_address(path)}/update")
-    source = page.get_by_label("Template", exact=True)
-    expect(source).to_have_value(re.compile("resources:"))
     changed = _tiers()
     resources = changed["resources"]
     resources["cache"] = one(value="cache")
@@ -131,11 +170,19 @@ def _comparison(page: Page, path: str) -> Sequence[pathlib.Path]:
     resources["database"]["properties"]["update_replace_value"] = "another version"
     del resources["balancer"]
     resources["page"]["depends_on"] = ["schema", "web"]
+    kinds = [f"li.{kind}" for kind in ("added", "updated", "replaced", "deleted")]
+    return _compared(page, changed, IMAGES / f"{CONSOLE}-compare", *kinds)
+
+
+def _compared(page: Page, changed: Json, target: pathlib.Path, *shown: str) -> Sequence[pathlib.Path]:
+    """Compare a stack with another template on its page; take the picture of the result."""
+    source = page.get_by_label("Template", exact=True)
+    expect(source).to_have_value(re.compile("resources:"))
     source.fill(json.dumps(changed))
     page.get_by_role("button", name="Compare").click()
     result = page.get_by_role("region", name="What the update would do")
-    for kind in ("added", "updated", "replaced", "deleted"):
-        expect(result.locator(f"li.{kind}")).not_to_have_count(0)
+    for selector in shown:
+        expect(result.locator(selector)).not_to_have_count(0)
     size = page.viewport_size
     assert size
     page.set_viewport_size({"width": size["width"], "height": 3 * size["height"]})  # It shows all of it.
@@ -143,7 +190,7 @@ def _comparison(page: Page, path: str) -> Sequence[pathlib.Path]:
     assert box
     clip = {"x": 0, "y": box["y"] - MARGIN, "width": size["width"], "height": box["height"] + 2 * MARGIN}
     try:
-        return _shoot(page, IMAGES / f"{CONSOLE}-compare", clip)
+        return _shoot(page, target, clip)
     finally:
         page.set_viewport_size(size)
 
@@ -172,13 +219,18 @@ def _is_at_rest(stack: Stack) -> bool:
 
 
 def _open(page: Page, service: Service, project: Project, stack: Stack) -> None:
-    """Log in as the project's user, and wait until the graph has all resources in their states."""
+    """Log in, and wait until the graph has all resources in their states."""
+    _log_in(page, service, project)
+    _show_graph(page, service, stack.path)
+
+
+def _log_in(page: Page, service: Service, project: Project) -> None:
+    """Log in as the project's user."""
     page.goto(f"{service.url}/console/")
     page.get_by_label("User", exact=True).fill(project.name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
     page.locator("#top nav").wait_for()
-    _show_graph(page, service, stack.path)
 
 
 def _show_graph(page: Page, service: Service, path: str) -> None:
@@ -227,8 +279,8 @@ def _report(paths: Sequence[pathlib.Path]) -> None:
 def main() -> int:
     """Take the pictures; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[CONSOLE, *names(), []], help="pictures (default: all)")
-    chosen: Sequence[str] = parser.parse_args().names or [CONSOLE, *names()]
+    parser.add_argument("names", nargs="*", choices=[*ALL, []], help="pictures (default: all)")
+    chosen: Sequence[str] = parser.parse_args().names or ALL
     with contextlib.ExitStack() as stack:
         browser = stack.enter_context(Browser())
         if CONSOLE in chosen:
@@ -236,7 +288,13 @@ def main() -> int:
         if examples := [name for name in chosen if name != CONSOLE]:
             cloud, service = stack.enter_context(cloud_and_stoker())
             for name in examples:
-                _report(take(cloud, service, browser, name))
+                is_preflight = name == PREFLIGHT
+                taken = (
+                    take_preflight(cloud, service, browser)
+                    if is_preflight
+                    else take(cloud, service, browser, name)
+                )
+                _report(taken)
         troubles = browser.close_pages()
     print("\n".join(troubles), file=sys.stderr)
     return 1 if troubles else 0
