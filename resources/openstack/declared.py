@@ -62,6 +62,7 @@ class DeclaredThing(ResourceType):
     :cvar references: kind of thing by property; the property's value is a name or an id, or a list of them.
     :cvar renamed: field by property, where the names differ.
     :cvar apart: properties that are no fields of the body.
+    :cvar always_named: whether a thing without a name of the template gets the physical name, as in Heat.
     :cvar attribute_fields: field by attribute, where the names differ.
     :cvar update_method: HTTP method of changes.
     :cvar delete_query: parameters of a deletion.
@@ -87,6 +88,7 @@ class DeclaredThing(ResourceType):
     references: typing.ClassVar[Mapping[str, NamedRemote]] = {}
     renamed: typing.ClassVar[Mapping[str, str]] = {}
     apart: typing.ClassVar[Sequence[str]] = ()
+    always_named: typing.ClassVar[bool] = False
     attribute_fields: typing.ClassVar[Mapping[str, str]] = {}
     update_method: typing.ClassVar[str] = "PUT"
     delete_query: typing.ClassVar[Mapping[str, str]] = {}
@@ -102,9 +104,11 @@ class DeclaredThing(ResourceType):
     # -- what a type may override ------------------------------------------------------------------
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        return fields(
-            self, given(self.properties_schema, target.properties), functools.partial(resolve, context)
-        )
+        properties = given(self.properties_schema, target.properties)
+        body = fields(self, properties, functools.partial(resolve, context))
+        if self.always_named and "name" in self.properties_schema:
+            body.setdefault("name", target.physical_name)
+        return body
 
     def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
         """Return the body of the request that creates a thing with these fields."""
@@ -118,7 +122,10 @@ class DeclaredThing(ResourceType):
         self, target: ResourceView, changed: Collection[str], context: StepContext
     ) -> dict[str, Json]:
         properties = {name: target.properties[name] for name in sorted(changed)}
-        return fields(self, properties, functools.partial(resolve, context))
+        body = fields(self, properties, functools.partial(resolve, context))
+        if self.always_named and "name" in body:
+            body["name"] = body["name"] or target.physical_name
+        return body
 
     def after_create(self, target: ResourceView, context: StepContext) -> JsonMap | None:
         """Make further calls that a new thing needs; may be repeated after a crash.

@@ -5,7 +5,7 @@ description is the template's.
 """
 
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from ....shapes import Json, JsonMap
 from ....template.constraints import Custom
@@ -53,21 +53,14 @@ class KeystoneType(DeclaredType):
     list_parameters: typing.ClassVar[Mapping[str, str | int]] = {}
     is_of_project = False
     update_method = "PATCH"
+    always_named = True
     mark: typing.ClassVar[Mark | None] = ExtraMark()
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new thing; it gets a name in any case, as in Heat."""
+        """Return the fields of a new thing; an empty name counts as none, as in Heat."""
         body = super().create_body(target, context)
-        if "name" in self.properties_schema:
-            body["name"] = body.get("name") or target.physical_name
-        return body
-
-    def update_body(
-        self, target: ResourceView, changed: Collection[str], context: StepContext
-    ) -> dict[str, Json]:
-        body = super().update_body(target, changed, context)
-        if "name" in body and not body["name"]:
-            body["name"] = target.physical_name
+        if "name" in body:
+            body["name"] = body["name"] or target.physical_name
         return body
 
     def attribute_values(self, target: ResourceView) -> JsonMap:

@@ -23,14 +23,12 @@ class NeutronType(DeclaredType):
     service = "network"
     project_filter = "project_id"
     owner_property = "tenant_id"
+    always_named = True
     used_by: typing.ClassVar[Usage | None] = None
     apart: typing.ClassVar[Sequence[str]] = ("tags", "value_specs")
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        """Return the fields of a new thing; it gets a name in any case, as in Heat."""
         body = super().create_body(target, context)
-        if "name" in self.properties_schema:
-            body.setdefault("name", target.physical_name)
         return {**body, **(target.properties.get("value_specs") or {})}
 
     def update_body(
@@ -39,8 +37,6 @@ class NeutronType(DeclaredType):
         body = super().update_body(target, changed, context)
         if "value_specs" in changed:
             body |= target.properties["value_specs"] or {}
-        if "name" in body and not body["name"]:
-            body["name"] = target.physical_name
         return body
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import re
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 
 from ....shapes import Json, JsonMap
@@ -83,24 +83,11 @@ def _turns() -> typing.Iterator[None]:
 
 
 class OctaviaType(DeclaredType):
-    """Base of the types of the load balancing service; its things get a name in any case, as in Heat."""
+    """Base of the types of the load balancing service."""
 
     service = "load-balancer"
     project_filter = "project_id"
-
-    def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
-        body = super().create_body(target, context)
-        if "name" in self.properties_schema:
-            body.setdefault("name", target.physical_name)
-        return body
-
-    def update_body(
-        self, target: ResourceView, changed: Collection[str], context: StepContext
-    ) -> dict[str, Json]:
-        body = super().update_body(target, changed, context)
-        if "name" in body and not body["name"]:
-            body["name"] = target.physical_name
-        return body
+    always_named = True
 
 
 class BalancerPart(OctaviaType):
