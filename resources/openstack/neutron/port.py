@@ -28,7 +28,7 @@ from .fits import NETWORK_FITS
 from .lacking_rules import LACKING_RULES
 from .network_rules import NETWORK_RULES
 from .released_addresses import ReleasedAddresses
-from .schema import EXTRA_PROPERTIES, HIDDEN, NAME, NETWORK, SHOWN, TAGS
+from .schema import EXTRA_PROPERTIES, NAME, NETWORK, OF_NETWORK, SHOWN, TAGS
 from .users import label
 
 SUBNET = Custom(check_name="neutron.subnet")
@@ -64,13 +64,7 @@ class Port(NeutronType):
     )
     properties_schema = {
         **EXTRA_PROPERTIES,
-        "network": Property(
-            "string",
-            "Name or id of the network.",
-            required=True,
-            constraints=(Custom(check_name="neutron.network"),),
-        ),
-        "network_id": Property("string", "Old name of network.", support_status=HIDDEN, alias_of="network"),
+        **OF_NETWORK,
         "device_id": Property(
             "string", "Id of the server or router that uses the port.", default="", update_allowed=True
         ),

@@ -22,6 +22,16 @@ NAME = Property(
 TAGS = Property(
     "list", "Tags.", update_allowed=True, schema=Property("string", "Tag.", constraints=(_COLUMN,))
 )
+OF_NETWORK: Mapping[str, Property] = {
+    "network": Property(
+        "string",
+        "Name or id of the network.",
+        required=True,
+        constraints=(Custom(check_name="neutron.network"),),
+    ),
+    "network_id": Property("string", "Old name of network.", support_status=HIDDEN, alias_of="network"),
+}
+"""The network that a subnet or port is on."""
 TENANT = Property("string", "Id of the owning project; another than one's own is for administrators only.")
 ADMIN_STATE = Property("boolean", "Administrative state: true is up.", default=True, update_allowed=True)
 DNS_DOMAIN = Property(

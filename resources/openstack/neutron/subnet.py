@@ -21,7 +21,7 @@ from ..declared import REMOTE
 from .addresses import Address, Network, Span, address_of, host_bounds, is_host, network_of
 from .base import NeutronType
 from .network_rules import NETWORK_RULES
-from .schema import HIDDEN, NAME, SHOWN, TAGS, TENANT, VALUE_SPECS, is_overridden
+from .schema import NAME, OF_NETWORK, SHOWN, TAGS, TENANT, VALUE_SPECS, is_overridden
 from .users import PORTS, Usage
 
 IPV6_MODES = AllowedValues(values=("dhcpv6-stateful", "dhcpv6-stateless", "slaac"))
@@ -58,13 +58,7 @@ class Subnet(NeutronType):
         "segment": NamedRemote("neutron.segment"),
     }
     properties_schema = {
-        "network": Property(
-            "string",
-            "Name or id of the network.",
-            required=True,
-            constraints=(Custom(check_name="neutron.network"),),
-        ),
-        "network_id": Property("string", "Old name of network.", support_status=HIDDEN, alias_of="network"),
+        **OF_NETWORK,
         "subnetpool": Property(
             "string",
             "Name or id of the subnet pool that the CIDR is allocated from.",
