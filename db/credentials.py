@@ -39,6 +39,15 @@ def put(conn: Connection, root_id: StackId, body: Json, now: float, *, user_id: 
     conn.execute(statements.insert_or_update(conn, tables.credential, row, changed))
 
 
+def insert(conn: Connection, root_id: StackId, body: Json, now: float, *, user_id: str | None) -> None:
+    """Store the first credential of a stack; the arguments are those of `put`.
+
+    :raises DBDuplicateEntry: there is one by its id, which is perhaps still to be revoked.
+    """
+    row = {"root_id": root_id, "body": body, "user_id": user_id, "created_at": now}
+    conn.execute(sa.insert(tables.credential).values(row))
+
+
 def intend(conn: Connection, key: StackId, body: Json, until: float, now: float) -> None:
     """Store that a delegation begins, before Keystone is asked for it.
 

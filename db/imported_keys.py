@@ -7,12 +7,14 @@ So a key may be that of several resources: the one whose secret has signed, or t
 
 import typing
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json
+from . import bulk
 from .ids import ResourceId, StackId
 from .schema import tables
 
@@ -50,6 +52,11 @@ _FIND = (
     .order_by(tables.imported_key.c.resource_id)
     .limit(MOST_RESOURCES)
 )
+
+
+def insert_many(conn: Connection, keys: Sequence[ImportedKey]) -> None:
+    """Store keys of imported resources."""
+    bulk.insert(conn, tables.imported_key, [vars(key) for key in keys])
 
 
 def find(conn: Connection, key: str) -> list[ImportedKey]:

@@ -320,6 +320,11 @@ def lock_as_late(conn: Connection, stack_id: StackId) -> LateStack | None:
     return None if row is None else LateStack(**row)
 
 
+def ids_inside(conn: Connection, stack_ids: Sequence[StackId]) -> list[StackId]:
+    """Return the ids of the stacks nested in these, without orphaned creates, in the order of locks."""
+    return sorted(conn.execute(statements.inside(stack_ids)).scalars())
+
+
 def lock_inside(conn: Connection, stack_ids: Sequence[StackId]) -> list[LateStack]:
     """Lock the stacks in progress that are nested in these, on all levels, in id order."""
     s = tables.stack

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, stacks, statements
+from ..db import content, resources, stacks
 from ..db.ids import ContentId, StackId
 from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import Status
@@ -41,8 +41,7 @@ def _abandon(
     context: EngineContext, conn: Connection, stack_id: StackId, timeout: float
 ) -> tuple[dict[str, Json], list[Started]]:
     stack = stacks.lock(conn, stack_id)
-    inside: list[StackId] = sorted(conn.execute(statements.inside([stack_id])).scalars())
-    tree = [stack, *(stacks.lock(conn, key) for key in inside)]
+    tree = [stack, *(stacks.lock(conn, key) for key in stacks.ids_inside(conn, [stack_id]))]
     for each in tree:
         if each.status == Status.IN_PROGRESS or running_of(conn, each):
             raise ActionInProgress(each.name, each.action)

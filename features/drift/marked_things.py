@@ -59,8 +59,7 @@ def adopt(
     values = {"physical_id": thing.physical_id, "updated_at": now}
     if before is not None and row.reference_id == before:
         values["reference_id"] = thing.physical_id
-    r = tables.resource
-    conn.execute(sa.update(r).where(r.c.id == resource_id).values(values))
+    resources.change_many(conn, {resource_id: values})
     events.add_many(conn, [_adoption(stack, row, thing, now)])
     return True
 

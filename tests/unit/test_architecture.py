@@ -135,6 +135,8 @@ FEATURES_OF_FEATURES: dict[str, str] = {
 """Features that import another one, as ``one -> other``, each with the reason."""
 MEAN_IMPORTS = 5.6
 """The aim is 4.7."""
+MOST_ARROWS = 60
+"""Folders of the root that import another one, counted by pairs."""
 MOST_IMPORTS = 15
 MOST_LINES = 500
 MOST_CLASS = 300
@@ -366,6 +368,12 @@ def test_a_module_imports_few_others_on_the_mean(graph: Graph) -> None:
     assert mean <= MEAN_IMPORTS, f"{mean:.2f}"
 
 
+def test_few_folders_import_each_other(graph: Graph) -> None:
+    pairs = {(name[0], target[0]) for name, targets in graph.items() for target in targets}
+    arrows = sorted(f"{one} -> {other}" for one, other in pairs if one != other)
+    assert len(arrows) <= MOST_ARROWS, "\n".join(arrows)
+
+
 def test_a_module_imports_few_others(graph: Graph) -> None:
     _assert_bounded(
         (
@@ -550,6 +558,34 @@ MADE_IDS = {
 """Modules that may turn a text into an id of what lies in the own database, each with the reason.
 
 Elsewhere ids come from rows, so that none that a document carries reaches what belongs to others."""
+
+
+WRITERS = {
+    "features/drift/rows.py": "the tables of drift",
+    "features/moves/heat/reader.py": "Heat's database",
+    "features/moves/outward/statements.py": "Heat's database",
+}
+"""Modules outside of db/ that make statements which write, with the rows that these write."""
+
+
+def test_statements_are_made_in_db_and_in_the_rooms_of_features(modules: list[Module]) -> None:
+    """Two that write one column differ some day: features write the kernel's rows by functions of db/."""
+    offenders = []
+    for module in (module for module in modules if not module.name.startswith("db/")):
+        is_feature = module.name.startswith("features/")
+        for node in module.nodes(ast.Attribute):
+            owner = ast.unparse(node.value)
+            verb = node.attr.partition("_")[0]
+            writes = owner in ("sa", "bulk") and verb in ("insert", "insertion", "update", "delete")
+            reads = (owner.endswith("conn") and verb == "execute") or (owner == "sa" and verb == "select")
+            if (writes and module.name not in WRITERS) or (reads and not is_feature):
+                offenders.append(f"{module.name}:{node.lineno} {owner}.{node.attr}")
+        offenders += [
+            f"{module.name}:{line} imports {'.'.join(target)}"
+            for line, target in module.imports
+            if target[:2] == ("db", "schema") and target[-1] == "tables" and not is_feature
+        ]
+    _assert_none(offenders)
 
 
 def test_ids_of_what_is_ours_come_from_rows(modules: list[Module]) -> None:

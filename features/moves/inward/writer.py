@@ -6,7 +6,17 @@ from collections.abc import Iterable, Sequence
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ....db import bulk, content, events, snapshots, software, stacks
+from ....db import (
+    bulk,
+    content,
+    credentials,
+    events,
+    imported_keys,
+    resources,
+    snapshots,
+    software,
+    stacks,
+)
 from ....db.imported_keys import ImportedKey
 from ....db.rows import Resource, Stack
 from ....db.schema import tables
@@ -30,16 +40,15 @@ def store(conn: Connection, tree: BuiltTree, now: float) -> None:
     content.put_by_key(conn, tree.contents, now)
     stacks.insert_many(conn, [built.stack for built in tree.root.all()])
     rows: list[Resource] = [*tree.resources(), *tree.copies]
-    bulk.insert_new(conn, tables.resource, [vars(row) for row in rows])
+    resources.insert_many(conn, rows)
     by_id = {built.stack.id: built.stack for built in tree.root.all()}
     for stack_id, of_stack in itertools.groupby(tree.snapshots, key=lambda snapshot: snapshot.stack_id):
         snapshots.insert_many(conn, by_id[stack_id], list(of_stack))
     events.add_many(conn, tree.events)
     if tree.credential is not None:
-        user_id = tree.credential_user
-        row = {"root_id": tree.root.stack.id, "body": tree.credential, "user_id": user_id, "created_at": now}
-        bulk.insert(conn, tables.credential, [row])
-    bulk.insert(conn, tables.imported_key, [vars(key) for key in _newest(tree.keys)])
+        root_id = tree.root.stack.id
+        credentials.insert(conn, root_id, tree.credential, now, user_id=tree.credential_user)
+    imported_keys.insert_many(conn, _newest(tree.keys))
     # Configs and deployments name the resources that own them.
     store_software(conn, tree)
 
