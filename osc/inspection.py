@@ -61,13 +61,13 @@ def report_lines(report: JsonMap) -> Iterator[str]:
             rest = f"{stack['remaining']:.0f} s"
             yield f"its timeout is paused, with {rest} left: all unfinished tasks are held"
         elif stack["deadline_at"]:
-            yield f"times out: {stack['deadline_at']}"
+            yield f"times out: {_moment(stack['deadline_at'])}"
     for reason in report["general"]:
         yield from _reason_lines(reason, f"! {reason['why']}")
     for failure in report["failed"]:
         yield f"  {failure['resource']}: {failure['action']} failed: {failure['reason']}"
     for task in report["tasks"]:
-        since = f" since {task['since']}" if task["since"] else ""
+        since = f" since {_moment(task['since'])}" if task["since"] else ""
         request = f", for {task['request']}" if task["request"] else ""
         state = f"{task['action']} is {task['state']}{since}"
         line = f"{task['resource']}: {state}, attempt {task['attempt']}{request}"
@@ -80,6 +80,11 @@ def report_lines(report: JsonMap) -> Iterator[str]:
 def _reason_lines(reason: JsonMap, *head: str) -> Iterator[str]:
     yield ""
     yield from head
-    yield f"  by itself: {reason['next']}" + (f": {reason['at']}" if reason["at"] else "")
+    yield f"  by itself: {reason['next']}" + (f": {_moment(reason['at'])}" if reason["at"] else "")
     for number, line in enumerate(reason["commands"]):
         yield f"  {'sooner' if number == 0 else '    or'}: {line}"
+
+
+def _moment(text: str) -> str:
+    """Return an instant of the API, which is in UTC, to its second."""
+    return f"{text[:19].replace('T', ' ')} UTC"

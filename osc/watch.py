@@ -240,6 +240,18 @@ def _rows(graph: Json) -> Iterator[tuple[int, Json]]:
         waiting += [(depth + 1, one) for one in reversed(inside.get(item["nested"] or "", []))]
 
 
+def _path(item: Json, holders: Mapping[str, Json]) -> str:
+    """Return the names from the resource of the stack down to this one, such as ``web/0``.
+
+    :param holders: resources by the ids of their nested stacks.
+    """
+    names = [item["name"]]
+    while item["stack"] in holders:
+        item = holders[item["stack"]]
+        names.append(item["name"])
+    return "/".join(reversed(names))
+
+
 def predecessors(graph: Json) -> Mapping[tuple[str, str], list[str]]:
     """Return the names of the unfinished resources that each needs, by stack and name."""
     names: dict[tuple[str, str], list[str]] = {}
@@ -315,6 +327,7 @@ class PlainLines:
     def changed(self, graph: Json) -> Iterator[str]:
         """Return the lines for the changes since the graph before."""
         predecessors_of = predecessors(graph)
+        holders = {item["nested"]: item for item in graph["resources"] if item["nested"]}
         for item in graph["resources"]:
             # Who waits for others is not worth a line before it starts.
             note = (
@@ -322,7 +335,7 @@ class PlainLines:
                 if item["state"].startswith("INIT") and not item["task"]
                 else note_of(item, predecessors_of)
             )
-            line = f"{harmless(item['name'])} {item['state']}{f' ({note})' if note else ''}"
+            line = f"{harmless(_path(item, holders))} {item['state']}{f' ({note})' if note else ''}"
             if style_of(item) != IDLE and self._seen.get(item["id"]) != line:
                 self._seen[item["id"]] = line
                 yield line

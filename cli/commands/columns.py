@@ -7,7 +7,7 @@ from cliff.columns import FormattableColumn
 from cliff.lister import Lister
 
 from ...observe.instants import describe_age, instant, iso
-from ...observe.terminal import HarmlessTable, harmless, write_lines
+from ...observe.terminal import HarmlessTable, harmless, write_wrapped
 from ...shapes import JsonMap
 
 
@@ -20,7 +20,7 @@ class WithFooter(HarmlessTable, Lister):
         """Print the list, and the footer below a table."""
         code = int(super().produce_output(parsed, column_names, data) or 0)
         if parsed.formatter == "table":
-            write_lines(self.app.stdout, *self.footer)
+            write_wrapped(self.app.stdout, *self.footer)
         return code
 
 

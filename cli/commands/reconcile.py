@@ -16,7 +16,7 @@ from ...features.drift.context import DriftServices
 from ...features.drift.marked_things import MarkedThing
 from ...features.drift.unknown import Comparison, LostThing, UnknownThing, UnknownThings, UnreadList
 from ...keystone.delegations import Delegations
-from ...observe.terminal import HarmlessTable, write_lines
+from ...observe.terminal import HarmlessTable, write_wrapped
 from ..config.client_options import client_options
 from ..wiring.environment_files import installed_types, with_operator_files
 from ..wiring.parts import make_trusts
@@ -28,6 +28,8 @@ from .sessions import Session, session_of
 
 PAGE = 100
 """Projects that one query reads."""
+MOST_NAMED = 5
+"""Types that a line names of those whose lists one reason hides: without a credential these are eighty."""
 MOST_ROOTS = 50
 """Stacks of a project that are tried for their rights: the first that does nothing is taken."""
 
@@ -115,7 +117,7 @@ class Reconcile(HarmlessTable, Lister):
             comparisons[project] = unknown.of_project(project)
         line.clear()
         for project, comparison in comparisons.items():
-            write_lines(self.app.stderr, *unread_lines(project, comparison.unread))
+            write_wrapped(self.app.stderr, *unread_lines(project, comparison.unread))
         reconciliation = Reconciliation(session.database, choice)
         return COLUMNS, reconciliation.rows(comparisons)
 
@@ -126,9 +128,14 @@ def unread_lines(project: str, lists: Sequence[UnreadList]) -> list[str]:
     for unread in lists:
         by_reason.setdefault(unread.reason, []).extend(unread.types)
     return [
-        f"project {project}: not compared: {reason}: {', '.join(types)}"
-        for reason, types in by_reason.items()
+        f"project {project}: not compared: {reason}: {_some(types)}" for reason, types in by_reason.items()
     ]
+
+
+def _some(types: Sequence[str]) -> str:
+    """Return the first types, and how many more there are."""
+    more = f" and {len(types) - MOST_NAMED} more" if len(types) > MOST_NAMED else ""
+    return f"{', '.join(types[:MOST_NAMED])}{more}"
 
 
 class Reconciliation:

@@ -148,7 +148,7 @@ def as_lines(report: StackReport, fleet: ConductorFleet) -> Iterator[str]:
         yield f"{report.more} more are not shown; --limit shows more"
     if waits := report.waiting.counts.get(TaskState.WAITING):
         yield ""
-        yield f"{waits} wait for other tasks of the stack"
+        yield f"{waits} {'waits' if waits == 1 else 'wait'} for other tasks of the stack"
 
 
 def _reason(reason: Reason, fleet: ConductorFleet, head: list[str]) -> Iterator[str]:

@@ -105,3 +105,6 @@ def test_one_reason_for_many_lists_is_one_line() -> None:
         "project p: not compared: no rights: net, vpc, port",
         "project p: not compared: away: zone",
     ]
+    assert unread_lines("p", [UnreadList(list("abcdefg"), "away")]) == [
+        "project p: not compared: away: a, b, c, d, e and 2 more"
+    ]

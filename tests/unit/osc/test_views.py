@@ -112,6 +112,9 @@ def test_plain_lines_are_written_for_changes_only() -> None:
     running = a_resource(1, "a", "CREATE_IN_PROGRESS", task=a_task())
     assert list(lines_of.changed(a_graph(running))) == ["a CREATE_IN_PROGRESS (on c1)"]
     assert list(lines_of.changed(a_graph(running))) == []
+    nested = a_resource(3, "0", stack="inner")
+    group = a_resource(2, "web", nested="inner")
+    assert list(lines_of.changed(a_graph(group, nested))) == ["web CREATE_COMPLETE", "web/0 CREATE_COMPLETE"]
     hostile = a_graph(a_resource(1, HOSTILE, "CREATE_FAILED"), state="CREATE_FAILED")
     assert "\x1b" not in "".join(lines_of.changed(hostile))
 
@@ -342,25 +345,35 @@ def test_an_inspection_as_text() -> None:
         "resource": "r",
         "action": "create",
         "state": "ready",
-        "since": "noon",
+        "since": "2026-01-01T12:00:00.250000+00:00",
         "attempt": 2,
         "request": "",
     }
     report = {
-        "stack": {**stack, "deadline_at": "tonight"},
+        "stack": {**stack, "deadline_at": "2026-01-01T20:00:00.250000+00:00"},
         "counts": {"ready": 1, "held": 2},
         "general": [reason],
         "failed": [{"resource": "f", "action": "CREATE", "reason": "it broke"}],
-        "tasks": [{**task, **reason, "request": "", "why": "it waits", "at": "later", "commands": []}],
+        "tasks": [
+            {
+                **task,
+                **reason,
+                "request": "",
+                "why": "it waits",
+                "at": "2026-01-01T13:00:00.250000+00:00",
+                "commands": [],
+            }
+        ],
         "more": 3,
     }
     assert list(report_lines(report)) == [
         "stack s (i): CREATE_IN_PROGRESS",
         "unfinished: 2 held, 1 ready",
-        "times out: tonight",
+        "times out: 2026-01-01 20:00:00 UTC",
         *("", "! no conductor is alive", "  by itself: nothing", "  sooner: one", "      or: two"),
         "  f: CREATE failed: it broke",
-        *("", "r: create is ready since noon, attempt 2", "  why: it waits", "  by itself: nothing: later"),
+        *("", "r: create is ready since 2026-01-01 12:00:00 UTC, attempt 2", "  why: it waits"),
+        "  by itself: nothing: 2026-01-01 13:00:00 UTC",
         *("", "3 more are not shown; --limit shows more"),
     ]
 
