@@ -129,7 +129,7 @@ class Monitor:
     def _expressions(self) -> str:
         reason = self.unfiltered()
         if reason is None:
-            return "no helper process is ready yet"
+            return "no expression was evaluated yet"
         return f"system calls of helpers: {f'not filtered: {reason}' if reason else 'filtered (seccomp)'}"
 
     def _duties_text(self) -> str:

@@ -56,7 +56,7 @@ class Parts:
 
 
 def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, *, gather: float = 0.0) -> Parts:
-    """Connect to the database and the message bus, and start the process that evaluates expressions.
+    """Connect to the database and the message bus.
 
     :param recorder: the recorder of metrics.
     :param gather: seconds in which hints share a message; see Outbox.
@@ -77,7 +77,6 @@ def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, *, gather: flo
     commits.listen(messaging.outbox.announce_activity, every=ANNOUNCE_EVERY)
     if notifications is not None:
         notifications.notifier.start()
-    helpers.warm()
     return Parts(
         conf=conf,
         database=database,

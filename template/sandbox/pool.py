@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ...shapes import Json, JsonMap
 from . import channel, evaluator
 from .channel import MEMORY, SECONDS
-from .errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
+from .errors import EvaluationError, LimitReached, UnusableResult
 from .evaluator import EvaluationBudget
 from .limits import MIB, WALL_CLOCK, HelperLimits
 from .places import Places
@@ -41,11 +41,6 @@ class HelperPool:
         self._fork_server = ForkServerProcess(limits)
         self._reset()
         _POOLS.add(self)
-
-    def warm(self) -> None:
-        """Start to load YAQL in the background, so that the first call does not wait for it."""
-        with contextlib.suppress(HelperUnavailable):  # The first call raises it if it lasts.
-            self._fork_server.start()
 
     def yaql(self, expression: str, data: Json, *, budget: EvaluationBudget | None = None) -> Json:
         """Return the value of a YAQL expression; see `Evaluator`."""

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import pathlib
-import select
 import shutil
 import socket
 import subprocess
@@ -54,25 +53,9 @@ class ForkServerProcess:
     def unfiltered(self) -> str | None:
         """Return why the system does not filter the calls of helpers; "": it does; None: not known yet.
 
-        It never waits: the process says it once it is ready, and another thread may be about to read that.
+        The process says it when it is first needed.
         """
-        if self._unfiltered is None and self._lock.acquire(blocking=False):
-            try:
-                if self._control is not None and select.select([self._control], [], [], 0)[0]:
-                    self._greet(self._control)
-            except (OSError, ValueError):
-                pass  # It died; who needs a helper starts it again.
-            finally:
-                self._lock.release()
         return self._unfiltered
-
-    def start(self) -> None:
-        """Start the process, without waiting until it is ready.
-
-        :raises HelperUnavailable: the host cannot start it.
-        """
-        with self._locked():
-            self._start()
 
     def helper(self) -> Helper:
         """Return a new helper.

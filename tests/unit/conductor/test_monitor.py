@@ -144,7 +144,7 @@ def test_shards_are_written_as_ranges(numbers: list[int], text: str) -> None:
 @pytest.mark.parametrize(
     ("reason", "values", "text"),
     [
-        (None, [], "no helper process is ready yet"),
+        (None, [], "no expression was evaluated yet"),
         ("", [1], "system calls of helpers: filtered (seccomp)"),
         ("no seccomp", [0], "system calls of helpers: not filtered: no seccomp"),
     ],
