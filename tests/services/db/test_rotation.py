@@ -1,5 +1,6 @@
 """Sealing again with another key: all of it, while others write, and however often it is broken off."""
 
+import collections
 import typing
 from collections.abc import Callable
 
@@ -57,7 +58,7 @@ def rotation(
 
 def run(database: Database, **options: typing.Any) -> tuple[list[RotationRound], int]:
     rounds: list[RotationRound] = []
-    _, remaining = rotation(database, **options).run(rounds.append, patience=1000)
+    _, remaining = rotation(database, **options).run(rounds.append, patience=100)
     return rounds, remaining
 
 
@@ -375,6 +376,49 @@ def test_a_look_counts_and_changes_nothing(database: Database) -> None:
         NEW_ID: {"stack": 1},
     }
     assert everything(database) == before
+
+
+@on("sqlite")
+def test_a_round_tells_how_far_it_has_come_in_each_table(database: Database) -> None:
+    store(database, *(a_stack(parameters={"p": secret(number)}, **TREE) for number in range(4)))
+    calls: list[tuple[str, int, int]] = []
+    Rotation(
+        database,
+        BOTH,
+        clock=lambda: NOW,
+        sleep=lambda seconds: None,
+        batch=3,
+        progress=lambda *parts: calls.append(parts),
+    ).round()
+    assert [parts for parts in calls if parts[0] == "stack"] == [("stack", 3, 4), ("stack", 4, 4)]
+
+
+@on("sqlite")
+def test_a_content_counts_and_moves_with_those_who_hold_it(database: Database) -> None:
+    old = database.write(lambda conn: content.put(conn, an_environment(OLD), NOW))
+    assert (rotation(database).count().held, rotation(database).round().moved) == ({}, 0)
+    old = database.write(lambda conn: content.put(conn, an_environment(OLD), NOW))
+    store(database, a_stack(environment_id=old, **TREE))
+    counted = rotation(database).count()
+    assert {key: set(counts) for key, counts in counted.held.items()} == {OLD_ID: {"content"}}
+    assert counted.broken == []
+    assert rotation(database).round().moved == 1
+
+
+@on("sqlite")
+def test_a_value_whose_stack_is_gone_is_counted_and_named(database: Database) -> None:
+    row = a_resource(new_id(), 900_000, data=secret("x"))
+    database.write(lambda conn: resources.insert_many(conn, [row]))
+    counted = rotation(database).round()
+    assert {key: dict(counts) for key, counts in counted.held.items()} == {OLD_ID: {"resource": 1}}
+    assert counted.broken == ["resource 900000"]
+    assert resource(database, row.id).data == secret("x")
+
+
+def test_a_round_is_quiet_where_it_has_neither_sealed_nor_moved_anything() -> None:
+    assert RotationRound().quiet
+    assert not RotationRound(moved=1).quiet
+    assert not RotationRound(sealed_anew=collections.Counter(stack=1)).quiet
 
 
 def test_a_process_that_seals_with_an_old_key_does_not_delay_it_without_end(database: Database) -> None:

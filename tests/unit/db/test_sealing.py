@@ -5,7 +5,7 @@ import base64
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stoker.sealing.sealer import BoundSealer, Sealer, SealError
+from stoker.sealing.sealer import BoundSealer, Sealer, SealError, sealed_by
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -74,10 +74,25 @@ def test_a_text_that_is_no_token_is_refused(token: str) -> None:
         place_of(*KEYS).open(token)
 
 
-@pytest.mark.parametrize("key", ["", "short", "not base64!", base64.b64encode(b"x" * 31).decode()])
+FIXED = base64.b64encode(bytes(range(64))).decode()
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", "short", "not base64!", base64.b64encode(b"x" * 31).decode(), f"{FIXED[:20]}!{FIXED[20:]}"],
+)
 def test_a_key_that_is_none_is_refused_when_the_sealer_is_made(key: str) -> None:
     with pytest.raises(ValueError, match="a sealing key must be base64 of 32, 48 or 64 bytes"):
         Sealer([key])
+
+
+def test_what_an_earlier_release_has_sealed_opens() -> None:
+    value = {"a": None, "b": [1, "ü"]}
+    token = "25134bdc.UvN6B-1Muyu2NXM2uFaP-zabzByJjCOuqNwoo8_abm_Zd_7dGVl_iaRa8g=="
+    place = Sealer([FIXED]).of_stack("p", "r")
+    assert place.open(token) == value
+    assert place.seal(value) == token
+    assert sealed_by(token) == Sealer([FIXED]).fingerprints[0]
 
 
 def test_without_a_key_nothing_is_sealed() -> None:

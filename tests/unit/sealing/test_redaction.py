@@ -1,6 +1,7 @@
 """Redaction: a secret is found in each form in which Stoker, or a service that repeats it, writes it."""
 
 import base64
+import html
 import json
 import textwrap
 import urllib.parse
@@ -12,6 +13,7 @@ from stoker.resources.openstack.nova.body import encoded
 from stoker.sealing.redaction import HEAD, MASK, SecretTexts, redacted
 
 SECRET = 'pa"ss wörd/ü\n+&x'
+LONG = "; ".join(map(str, range(100, 160)))
 Encode = Callable[[str], str]
 FORMS: dict[str, Encode] = {
     "as it is": lambda text: text,
@@ -66,6 +68,54 @@ def test_the_beginning_of_a_long_secret_is_hidden_where_a_message_was_cut(encode
     assert texts.redacted(message, may_be_cut=True).strip("'") in (f"Value: {MASK}", f"Value: '{MASK}")
     # A value that only begins alike is not changed.
     assert texts.redacted(f"x {secret[:HEAD]}") == f"x {secret[:HEAD]}"
+
+
+@pytest.mark.parametrize("secret", [SECRET, "schlüssel", "pass word&x"])
+@pytest.mark.parametrize(
+    "encode",
+    [
+        str,
+        lambda text: json.dumps(text)[1:-1],
+        lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+        lambda text: repr(text)[1:-1],
+        lambda text: urllib.parse.quote(text, safe=""),
+        urllib.parse.quote,
+        urllib.parse.quote_plus,
+        html.escape,
+        lambda text: text.replace("\n", "\r\n"),
+    ],
+)
+def test_nothing_of_a_secret_is_left_and_nothing_else_is_taken(secret: str, encode: Encode) -> None:
+    assert redacted(f"<{encode(secret)}>", {secret}) == f"<{MASK}>"
+
+
+def test_of_secrets_that_begin_alike_the_longer_one_is_hidden_as_a_whole() -> None:
+    assert redacted("is: key-and-more!", {"key", "key-and-more"}) == f"is: {MASK}!"
+
+
+@pytest.mark.parametrize(("times", "is_decoded"), [(1, True), (2, True), (3, False)])
+def test_an_encoding_within_an_encoding_is_decoded_twice(times: int, is_decoded: bool) -> None:
+    text = "0123456789 swordfish 0123456789"
+    for _ in range(times):
+        text = encoded(text)
+    assert SecretTexts({"swordfish"}).is_in(text) is is_decoded
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (LONG[:32], MASK),
+        (LONG[:31], LONG[:31]),
+        (f"{LONG[:40]}… and {LONG[:33]}…", f"{MASK}… and {MASK}…"),
+        (f"{LONG}, {LONG[:35]}", f"{MASK}, {MASK}"),
+    ],
+)
+def test_each_beginning_of_a_secret_counts_from_thirty_two_characters_on(text: str, shown: str) -> None:
+    assert SecretTexts({LONG, "other"}).redacted(text, may_be_cut=True) == shown
+
+
+def test_a_secret_of_three_letters_is_cut_out() -> None:
+    assert redacted("a pin of abc", {"abc"}) == f"a pin of {MASK}"
 
 
 def test_a_short_secret_shows_nowhere_as_a_gap_but_is_masked_as_a_whole() -> None:

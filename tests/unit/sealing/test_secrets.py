@@ -91,6 +91,58 @@ def test_what_is_beside_a_secret_stays_readable(secrets: Secrets) -> None:
         assert evaluate(part, lookup) == evaluate(node("select", quote(value), *path), lookup)
 
 
+def test_the_beginning_of_a_secret_is_hidden_in_a_message_that_was_cut(secrets: Secrets) -> None:
+    word = "-".join(map(str, range(100, 130)))
+    secrets.add(word)
+    assert secrets.redact(f"Value: {word[:50]}") == f"Value: {MASK}"
+
+
+def test_no_value_and_a_boolean_are_no_texts(secrets: Secrets) -> None:
+    secrets.add([None, True, {"a": False}])
+    assert not secrets.holds("None of these is True or False")
+
+
+def test_a_tuple_counts_as_a_list(secrets: Secrets) -> None:
+    stored = secrets.protect(("plain", WORD))
+    assert stored[0] == "plain"
+    assert token_of(stored[1]) is not None
+    assert secrets.protect_each({"a": (WORD,), "b": "x"})["b"] == "x"
+    assert not secrets.is_collection((True, "t"))
+    secrets.add((True, ("t", False)))
+    assert secrets.holds("t")
+    assert secrets.hides(True)
+    assert secrets.is_collection((True, ("t", False)))
+    assert token_of(secrets.protect((True, ("t", False)))) is not None
+
+
+def test_values_by_name_are_sealed_each_by_itself(secrets: Secrets) -> None:
+    stored = secrets.protect_each({"a": WORD, "b": {"c": "plain"}})
+    assert token_of(stored["a"]) is not None
+    assert stored["b"] == quote({"c": "plain"})
+    assert secrets.protect_each({"b": {"$fn": 1}}) == {"b": quote({"$fn": 1})}
+
+
+def test_a_value_may_be_looked_at_before_it_counts_as_a_secret(secrets: Secrets) -> None:
+    hidden = secrets.seal({"later": "not yet"})
+    assert secrets.peek(hidden) == {"later": "not yet"}
+    assert not secrets.holds("not yet")
+    assert secrets.open_value(hidden) == {"later": "not yet"}
+    assert secrets.holds("not yet")
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [
+        ("horse", set()),
+        (f"is {WORD}!", {WORD}),
+        ({WORD: [1, "root"]}, {WORD, "root"}),
+        ([98765, {"a": "x"}], {"98765"}),
+    ],
+)
+def test_the_secrets_in_a_value_are_found(secrets: Secrets, value: typing.Any, texts: set[str]) -> None:
+    assert secrets.found_in(value) == texts
+
+
 def test_a_map_with_a_secret_key_is_sealed_as_a_whole(secrets: Secrets) -> None:
     assert token_of(secrets.protect({WORD: 1, "plain": 2})) is not None
     stored = secrets.protect({"plain": 2, "inner": {WORD: 1}})

@@ -13,11 +13,16 @@ from stoker.engine.stored_resource import metadata_changed
 from stoker.sealing.sealer import Sealer, SealError
 from stoker.sealing.stored import (
     MASK,
+    InClear,
     Masked,
+    RowLookup,
+    SealedRowLookup,
+    StoredLookup,
     as_residual,
     in_clear,
     masked,
     metadata_in_clear,
+    metadata_retokened,
 )
 from stoker.template.residual import evaluate, is_deferred, partial, quote, sealed, unquoted
 
@@ -148,3 +153,79 @@ def test_attributes_become_part_of_what_is_stored_as_they_are_stored() -> None:
     residual = partial(tree, Rows())
     assert "word" not in str(residual)
     assert evaluate(residual, Rows()) == {"s": "word", "d": LOOKS_LIKE[0]["args"][0]}
+
+
+def test_stored_values_refer_to_no_resource() -> None:
+    lookup = StoredLookup(HERE.open)
+    with pytest.raises(LookupError, match=r"^r$"):
+        lookup.reference_id("r")
+    with pytest.raises(LookupError, match=r"^r\.a$"):
+        lookup.attribute("r", "a")
+
+
+def test_rows_are_looked_up_in_clear_or_sealed() -> None:
+    token = sealed(HERE.seal("word"))
+    looks = {"$fn": "nothing"}
+    attributes = {"a": token, "b": quote(looks)}
+    rows = {"r": row(reference_id=token, attributes=attributes), "empty": row(attributes=None)}
+    clear = RowLookup(rows, HERE.open)
+    assert (clear.reference_id("r"), clear.attribute("r", "a")) == ("word", "word")
+    assert clear.attribute("r", "") == {"a": "word", "b": looks}
+    assert (clear.attribute("empty", ""), clear.attribute("empty", "a")) == ({}, None)
+    hidden = SealedRowLookup(rows)
+    assert (hidden.reference_id("r"), hidden.attribute("r", "a")) == (token, token)
+    assert evaluate(hidden.attribute("r", ""), StoredLookup(HERE.open)) == {"a": "word", "b": looks}
+    assert hidden.attribute("empty", "a") is None
+    assert evaluate(hidden.attribute("empty", ""), StoredLookup(HERE.open)) == {}
+    with pytest.raises(AssertionError, match="a secret would be opened"):
+        hidden.unseal(HERE.seal("word"))
+
+
+def test_a_residual_is_shown_as_in_a_template() -> None:
+    token = sealed(HERE.seal("word"))
+    tree = {
+        "one": function("get_param", "p"),
+        "several": function("get_attr", "r", "a", 0),
+        "without a name": function("get_attr", "r", ""),
+        "error": function("error", "why"),
+        "quoted": function("literal", {"$fn": [token]}),
+        "list": [token, 1],
+    }
+    assert Masked().residual(tree) == {
+        "one": {"get_param": "p"},
+        "several": {"get_attr": ["r", "a", 0]},
+        "without a name": {"get_attr": ["r"]},
+        "error": None,
+        "quoted": {"$fn": [MASK]},
+        "list": [MASK, 1],
+    }
+
+
+def test_values_are_shown_in_clear_to_those_who_may_read_them() -> None:
+    token = sealed(HERE.seal("word"))
+    shown = InClear(HERE.open)
+    assert shown.residual({"a": [token]}) == {"a": ["word"]}
+    assert (shown.data(row(data=token)), shown.data(row(data=None))) == ("word", {})
+    declared = {"metadata": {"own": token}}
+    assert shown.metadata(row(definition=declared, metadata={"own": token})) == {"own": "word"}
+    assert (shown.metadata(row(metadata=None)), Masked().metadata(row(metadata=None))) == ({}, {})
+    assert Masked().metadata(row(metadata={"own": token})) == {"own": MASK}
+    assert (Masked().data(row(data=token)), Masked().data(row(data=None))) == (MASK, {})
+
+
+def test_tokens_of_metadata_change_where_the_template_has_them() -> None:
+    def change(token: str) -> str:
+        return f"new {token}"
+
+    made = function("map_merge", [sealed("t")])
+    assert metadata_retokened(made, None, change) == function("map_merge", [sealed("new t")])
+    # What a function makes may have come under any name.
+    of_function = {"metadata": made}
+    entries = {"a": sealed("t"), "b": 1}
+    assert metadata_retokened(entries, of_function, change) == {"a": sealed("new t"), "b": 1}
+    declared = {"metadata": {"a": sealed("t"), "plain": 1}}
+    entries = {"a": sealed("t"), "plain": sealed("t"), "1": sealed("t")}
+    renewed = {**entries, "a": sealed("new t")}
+    assert metadata_retokened(entries, declared, change) == renewed
+    assert metadata_retokened(function("literal", entries), declared, change) == function("literal", renewed)
+    assert metadata_retokened({"1": sealed("t")}, None, change) == {"1": sealed("t")}
