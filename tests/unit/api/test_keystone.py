@@ -9,6 +9,7 @@ from oslo_policy import policy
 from stoker.api.errors import Fault
 from stoker.api.handlers.actions import ACTIONS
 from stoker.api.keystone import KeystoneAuthentication
+from stoker.api.policy import IS_ADMIN
 from stoker.api.stack_requests import changes_nothing
 from stoker.cli.wiring.policy import list_rules
 from stoker.cli.wiring.routes import ROUTES
@@ -18,11 +19,16 @@ TENANT = "0123"
 
 
 @pytest.fixture
-def auth() -> KeystoneAuthentication:
+def enforcer() -> policy.Enforcer:
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     enforcer = policy.Enforcer(conf)
     enforcer.register_defaults(list_rules())
+    return enforcer
+
+
+@pytest.fixture
+def auth(enforcer: policy.Enforcer) -> KeystoneAuthentication:
     return KeystoneAuthentication(enforcer)
 
 
@@ -134,6 +140,38 @@ def test_who_is_not_of_the_project_is_not_let_in(
     with pytest.raises(Fault) as caught:
         auth.identify(TENANT, sent)
     assert caught.value.status == status
+
+
+OPERATIONS = [rule.name for rule in list_rules() if isinstance(rule, policy.DocumentedRuleDefault)]
+
+
+def test_no_rule_lets_a_role_in_one_project_do_anything_in_another(enforcer: policy.Enforcer) -> None:
+    """Each operation by itself, whatever compares a token with a path before."""
+    roles = ["heat_stack_user", "reader", "member", "admin"]
+    credentials = {"roles": roles, "project_id": TENANT, "is_admin_project": False}
+    enforcer.set_rules(policy.Rules(), overwrite=False, use_conf=True)
+    allowed = [name for name in OPERATIONS if enforcer.enforce(name, {"project_id": "other"}, credentials)]
+    assert allowed == []
+    own = [name for name in OPERATIONS if enforcer.enforce(name, {"project_id": TENANT}, credentials)]
+    assert len(own) > len(OPERATIONS) / 2
+
+
+@pytest.mark.parametrize(
+    ("role", "is_admin_project", "is_operator"),
+    [("admin", True, True), ("member", True, False), ("admin", False, False)],
+)
+def test_an_operator_is_an_admin_of_the_admins_project(
+    enforcer: policy.Enforcer, role: str, is_admin_project: bool, is_operator: bool
+) -> None:
+    credentials = {"roles": ["reader", role], "project_id": TENANT, "is_admin_project": is_admin_project}
+    assert enforcer.enforce(IS_ADMIN, {"project_id": TENANT}, credentials) is is_operator
+
+
+def test_only_lists_of_all_projects_are_open_to_other_scopes_than_a_project() -> None:
+    rules = {rule.name: rule.scope_types for rule in list_rules()}
+    others = {name for name in OPERATIONS if rules[name] != ["project"]}
+    assert others == {"stacks:global_index", "software_configs:global_index"}
+    assert rules["resource_types:OS::Nova::Flavor"] == ["project"]
 
 
 def test_a_path_without_a_project_needs_no_token(auth: KeystoneAuthentication) -> None:
