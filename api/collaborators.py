@@ -1,18 +1,17 @@
 """The interfaces of services that handlers ask, and that other layers implement or cli/wiring makes."""
 
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from ..db.ids import ResourceId, StackId
-from ..db.queries.guests import GuestServer
-from ..db.rows import ListedResource, Resource, Stack
+from ..db.ids import StackId
+from ..db.rows import Stack
 from ..engine.context import Review
 from ..engine.planning.requests import CallersCloud, CreateRequest, UpdateRequest
 from ..keystone.caller import CallerAccess
-from ..shapes import Json, JsonMap
+from ..shapes import JsonMap
 
 Columns = Mapping[StackId, JsonMap]
 """Fields that lists of stacks show beyond Heat's, by stack; a stack for which there are none is missing."""
@@ -40,45 +39,6 @@ class Downloads:
 
     template: Callable[[str], str]
     files: Callable[[CallerAccess | None, str, Collection[str]], Mapping[str, str]]
-
-
-class GuestPolls(typing.Protocol):
-    """Answers the polls of guests; see engine/guests.py."""
-
-    def secret(self, access_key: str) -> str:
-        """Return the secret of a guest's access key; whether its row exists is not looked up."""
-
-    def imported(self, key: str) -> Sequence[tuple[GuestServer, str | None]]:
-        """Return the resources of a key or an account of before an import, each with its secret."""
-
-    def account(self, user_id: str, password: str) -> tuple[GuestServer, str] | None:
-        """Return the resource for which an account acts, and its endpoint; None: there is no such account."""
-
-    def find(self, stack_id: StackId, row: ResourceId) -> GuestServer | None:
-        """Return the server of a row; None: it is gone."""
-
-    def readable(self, server: GuestServer, name: str) -> GuestServer | None:
-        """Return the resource of that name; None: the keys of the server or access key do not reach it."""
-
-    def admits(self, server: GuestServer, transport: str) -> bool:
-        """Return whether a server's guest may ask by a transport."""
-
-    def last_modified(self, server: GuestServer) -> int:
-        """Return the seconds since the epoch for Last-Modified."""
-
-    def document(self, server: GuestServer) -> tuple[GuestServer, str] | None:
-        """Return the metadata as JSON text, and the server at that moment; None: its row is gone."""
-
-    def deployments(self, conn: Connection, stack: Stack, server: Resource) -> Sequence[Json]:
-        """Return the configs that a server's guest applies; none of other resources."""
-
-    def record(self, server: GuestServer, transport: str) -> None:
-        """Note that the server's guest has asked now by a transport."""
-
-    def reasons(
-        self, conn: Connection, rows: Iterable[Resource | ListedResource]
-    ) -> Mapping[ResourceId, str]:
-        """Return the reasons of deployments that wait: they say how far their servers' guests are."""
 
 
 class Preflight(typing.Protocol):

@@ -3,11 +3,12 @@
 import hashlib
 import urllib.parse
 
+from ..engine.guests import Guests
 from ..engine.signal_urls import row_of_key
 from ..keystone.ec2_tokens import SignatureRefused
 from ..shapes import Json
 from .authenticator import Authenticator
-from .collaborators import Exchange, GuestPolls
+from .collaborators import Exchange
 from .context import RequestContext
 from .ec2_signatures import SignatureError, SignedRequest, read_claim
 from .errors import Fault
@@ -16,7 +17,7 @@ from .strangers import Attempt
 _STATUS = {"IncompleteSignature": 400, "RequestExpired": 400}
 
 
-def is_guests(signed: SignedRequest | None, guests: GuestPolls, attempt: Attempt) -> bool:
+def is_guests(signed: SignedRequest | None, guests: Guests, attempt: Attempt) -> bool:
     """Return whether the key of a request is a guest's: one of Stoker's, or of before an import.
 
     :raises Fault: 400 or 403, the request is not signed, or not rightly; 429, see strangers.py.

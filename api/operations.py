@@ -9,11 +9,12 @@ from sqlalchemy.engine import Connection
 from ..db.engine import Database
 from ..db.rows import ListedStack, Stack
 from ..engine.context import EngineContext, Review
+from ..engine.guests import Guests
 from ..keystone.caller import CallerAccess
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer, Sealer
 from .authenticator import Authenticator
-from .collaborators import CloudOf, Downloads, Exchange, GuestPolls, Preflight, ReadColumns, no_cloud
+from .collaborators import CloudOf, Downloads, Exchange, Preflight, ReadColumns, no_cloud
 from .described import Description
 from .reply import Reply
 from .request import HttpRequest
@@ -44,7 +45,7 @@ class Services:
 
     database: Database
     context: EngineContext
-    guests: GuestPolls
+    guests: Guests
     registry: ResourceRegistry
     sealer: Sealer
     auth: Authenticator

@@ -13,10 +13,10 @@ from dataclasses import replace
 import falcon
 
 from ..db.queries.guests import GuestServer
+from ..engine.guests import Guests
 from ..engine.signal_urls import row_of_key
 from ..resources.guests import POLL_SERVER_CFN
 from .bodies import read_raw
-from .collaborators import GuestPolls
 from .context import RequestContext
 from .ec2_signatures import (
     MOST_PARAMETERS,
@@ -118,7 +118,7 @@ def _decoded(text: bytes) -> str:
     return b"".join(pieces).decode("utf-8", errors="replace")
 
 
-def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float, attempt: Attempt) -> GuestServer:
+def guest_of(signed: SignedRequest | None, guests: Guests, now: float, attempt: Attempt) -> GuestServer:
     """Return the server whose guest has signed a request.
 
     The signature is verified before the database is asked.  A key of before an import has to be read first,
@@ -149,7 +149,7 @@ def guest_of(signed: SignedRequest | None, guests: GuestPolls, now: float, attem
     return server
 
 
-def _imported(claim: SignatureClaim, signed: SignedRequest, guests: GuestPolls, now: float) -> GuestServer:
+def _imported(claim: SignatureClaim, signed: SignedRequest, guests: Guests, now: float) -> GuestServer:
     """Return the resource of a key of before an import; an address that it has signed is valid with the key.
 
     :raises SignatureError: the signature is wrong.
@@ -169,7 +169,7 @@ def _imported(claim: SignatureClaim, signed: SignedRequest, guests: GuestPolls, 
     raise wrong or _unknown_key()
 
 
-def account_of(caller: RequestContext, guests: GuestPolls, path: Mapping[str, str]) -> GuestServer | None:
+def account_of(caller: RequestContext, guests: Guests, path: Mapping[str, str]) -> GuestServer | None:
     """Return the resource of the path, if the caller is its account of before an import; None: it is not.
 
     Such an account belongs to a project of its own, which owns no stack.
