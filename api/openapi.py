@@ -6,12 +6,12 @@ The form: https://spec.openapis.org/oas/v3.1.1.html
 import collections
 import http
 import re
-import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..shapes import Json
 from .described import BOOLEANS, DESCRIPTIONS, NUMBERS, SIGNED_QUERY, USUAL, Description
+from .operations import Operation, Routes
 from .policy import Rule
 from .request import CHANGING_METHODS
 
@@ -65,49 +65,13 @@ _SCHEMES: Json = {
 }
 
 
-class RoutedOperation(typing.Protocol):
-    """An operation of the table of routes, as far as a description needs it; see operations.py."""
-
-    @property
-    def handler(self) -> Callable[..., object]:
-        """Return the function that answers."""
-
-    @property
-    def rule(self) -> str | None:
-        """Return the policy rule; None: there is none, or the handler asks for one."""
-
-    @property
-    def presigned(self) -> str:
-        """Return the purpose of the path's signature; empty: it has none."""
-
-    @property
-    def everywhere(self) -> bool:
-        """Return whether the operation concerns the whole installation."""
-
-    @property
-    def signed(self) -> bool:
-        """Return whether the handler verifies a signature of the whole request."""
-
-    @property
-    def shared(self) -> Set[str] | None:
-        """Return the names of the query's parameters, where requests share answers; None: they do not."""
-
-    @property
-    def description(self) -> Description | None:
-        """Return the parts of the description that the route does not say; None: described.py has them."""
-
-    @property
-    def name(self) -> str:
-        """Return the beginning of its id; empty: that of the handler."""
-
-
 @dataclass(frozen=True)
 class _Route:
     """One method of one path."""
 
     path: str
     method: str
-    operation: RoutedOperation
+    operation: Operation
 
     @property
     def name(self) -> str:
@@ -134,7 +98,7 @@ class _Route:
         yield f"{self.name}_{self.method.lower()}_{end}"
 
 
-def describe(routes: Mapping[str, Mapping[str, RoutedOperation]], rules: Iterable[Rule]) -> dict[str, Json]:
+def describe(routes: Routes, rules: Iterable[Rule]) -> dict[str, Json]:
     """Return the description of all routes, but for the address of the service.
 
     :param rules: the policy's rules, whose descriptions are those of their operations.
