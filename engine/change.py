@@ -14,7 +14,6 @@ from .context import Compiled, EngineContext, Started, announce_started
 from .errors import NotUpdatable
 from .planning.plan import PlannedBreakpoints, TraversalScope, tasks_by_resource
 from .planning.update import (
-    RegisteredTypeFacts,
     StillToBeAdopted,
     TypeFacts,
     UpdatePlanner,
@@ -61,7 +60,7 @@ def commit_update(
     :raises NotUpdatable: the stack's state allows no update; see start_update.
     :raises LimitExceeded: the project, or the tree of a nested stack, has as much as it may have.
     """
-    types = RegisteredTypeFacts(context.registry)
+    types = TypeFacts(context.registry)
     quotas = context.settings.quotas
 
     def start(conn: Connection, scope: TraversalScope) -> Started | None:

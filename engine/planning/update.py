@@ -6,7 +6,6 @@ So an UPDATE task carries the id of a possible replacement.  A CLEANUP task dele
 replaced, after all that depend on it use the replacement.
 """
 
-import typing
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -34,33 +33,8 @@ from .plan import (
 )
 
 
-class TypeFacts(typing.Protocol):
+class TypeFacts:
     """Facts by a type's name; nothing is known of a type that is not installed any more."""
-
-    def always_replaced(self, type_name: str) -> bool:
-        """Return whether every update replaces it."""
-
-    def always_updated(self, type_name: str) -> bool:
-        """Return whether every update updates it, because only the type can see a change."""
-
-    def nested(self, type_name: str) -> bool:
-        """Return whether its resources are stacks."""
-
-    def stored_here(self, type_name: str) -> bool:
-        """Return whether its things, such as stacks, are rows of Stoker's own."""
-
-    def decided_by_step(self, row: Resource) -> bool:
-        """Return whether only a step can replace a resource that failed or is to have another type.
-
-        The resource's type then decides, or prepares the replacement.
-        """
-
-    def observable(self, row: Resource) -> bool:
-        """Return whether the resource's type can compare the resource with the remote resource."""
-
-
-class RegisteredTypeFacts:
-    """Implements TypeFacts for the installed types."""
 
     def __init__(self, registry: ResourceRegistry) -> None:
         self._registry = registry
@@ -71,7 +45,7 @@ class RegisteredTypeFacts:
         return plugin is not None and plugin.always_replaced
 
     def always_updated(self, type_name: str) -> bool:
-        """Return whether every update updates it."""
+        """Return whether every update updates it, because only the type can see a change."""
         plugin = self._get(type_name)
         return plugin is not None and plugin.always_updated
 
@@ -84,9 +58,9 @@ class RegisteredTypeFacts:
         return self._registry.is_stored_here(type_name)
 
     def decided_by_step(self, row: Resource) -> bool:
-        """Return whether only a step can replace the resource.
+        """Return whether only a step can replace a resource that failed or is to have another type.
 
-        Its type then prepares replacements, or decides whether a failed resource can be kept.
+        The resource's type then prepares replacements, or decides whether a failed resource can be kept.
         """
         plugin = self._get(row.plugin)
         if plugin is None:
@@ -97,7 +71,7 @@ class RegisteredTypeFacts:
         return row.status == Status.FAILED and survives
 
     def observable(self, row: Resource) -> bool:
-        """Return whether the resource's type can compare it with the remote resource."""
+        """Return whether the resource's type can compare the resource with the remote resource."""
         plugin = self._get(row.plugin)
         return plugin is not None and observable(plugin)
 

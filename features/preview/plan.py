@@ -14,7 +14,7 @@ from ...db.rows import Resource, Task
 from ...db.states import Status, TaskKind
 from ...engine.planning.plan import Plan, TaskDefinition, TraversalScope, same_goal, tasks_by_resource
 from ...engine.planning.property_changes import GivenProperties, PropertyChange, property_changes
-from ...engine.planning.update import RegisteredTypeFacts, StillToBeAdopted, UpdatePlanner
+from ...engine.planning.update import StillToBeAdopted, TypeFacts, UpdatePlanner
 from ...engine.stored_resource import properties_in_clear
 from ...resources.contract.errors import PermanentError, PropertyError
 from ...resources.contract.plugin import ResourceType
@@ -134,7 +134,7 @@ def preview_update(
     :raises TemplateError: a value that is known by now does not fit.
     """
     running = tasks_by_resource(stack.running)
-    types = RegisteredTypeFacts(registry)
+    types = TypeFacts(registry)
     planner = UpdatePlanner(stack.rows, compiled, running, scope, types, observing=converge)
     preview = UpdatePreview(compiled, stack, running, registry=registry, unseal=unseal, same=same)
     try:

@@ -18,7 +18,7 @@ from stoker.engine.planning.implied import with_implied_dependencies
 from stoker.engine.planning.nested_contents import NestedContents
 from stoker.engine.planning.plan import Plan, TraversalScope, plan_create, plan_delete
 from stoker.engine.planning.requests import Goal
-from stoker.engine.planning.update import RegisteredTypeFacts, UpdatePlanner
+from stoker.engine.planning.update import TypeFacts, UpdatePlanner
 from stoker.resources.contract.implied import ImpliedDependency
 from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.contract.schema import ANY_NAME, Attribute, Property
@@ -640,7 +640,7 @@ def test_an_update_orders_new_and_existing_resources() -> None:
     }
     more = WITH + "\nb: {type: Subnet, properties: {network: {get_resource: net}}}\n"
     more += "late: {type: Port, properties: {network: {get_resource: net}, value: x}}\n"
-    facts = RegisteredTypeFacts(REGISTRY)
+    facts = TypeFacts(REGISTRY)
     plan = UpdatePlanner(list(rows.values()), compiled(more), {}, SCOPE, facts).plan()
     names = {**{row.id: row.name for row in rows.values()}, **{row.id: row.name for row in plan.resources}}
     assert edges(plan, names) == {"create b -> create late"}
