@@ -58,7 +58,7 @@ class _Dispatcher(RPCDispatcher):  # type: ignore[misc]
             self._recorder.add(metrics.HINTS_REFUSED, method)
             if self._is_due((method, "form")):
                 LOG.error(
-                    "A message (%s) was refused: %s; its sender is no conductor of Stoker", method, error
+                    "A message (%s) was refused: %s; its sender is not a conductor of Stoker", method, error
                 )
             return None
 

@@ -368,7 +368,7 @@ def _part(key: str, body: JsonMap, scope: FoldScope, path: Path, errors: ErrorLi
         return {}
     if not isinstance(value, dict):
         errors.add(TemplateError(f"must be a map, not {kind_of(value)}", (*path, key)))
-        return failing("it is no map")
+        return failing("it is not a map")
     return value
 
 

@@ -72,7 +72,7 @@ def _cron_expression(value: str) -> str | None:
     for word, (name, low, high, names) in zip(words, _CRON_COLUMNS, strict=False):
         for field in word.split(","):
             if not _is_cron_part(field, name, low, high, names):
-                return f'"{value}" is not a cron expression: "{field}" is no {name}'
+                return f'"{value}" is not a cron expression: "{field}" is not a valid {name}'
     return None
 
 

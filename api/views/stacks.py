@@ -105,7 +105,7 @@ def output(
     :raises DamagedRow: the stored output is none.
     """
     if not isinstance(definition, Mapping) or not definition.keys() >= {"description", "value"}:
-        raise DamagedRow(f"What is stored of the output {name} is none")
+        raise DamagedRow(f"The stored output {name} is not an output")
     view: dict[str, Json] = {
         "output_key": name,
         "description": definition["description"] or "No description given",

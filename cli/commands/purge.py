@@ -28,7 +28,7 @@ def seconds_of(text: str) -> float:
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|min|h|d)", text)
     if match is None:
-        raise AdminError(f"{text} is no age: write a number and a unit (s, min, h, d), as in 30d")
+        raise AdminError(f"{text} is not an age: write a number and a unit (s, min, h, d), as in 30d")
     return float(match[1]) * UNITS[match[2]]
 
 

@@ -32,7 +32,7 @@ class NetworkType(option_types.ConfigType):
         except ValueError:
             hint = "; a comment needs a line of its own" if "#" in value else ""
             raise ValueError(
-                f"{value!r} is no address and no network: write 10.0.0.5 or 10.0.0.0/24, several separated "
+                f"{value!r} is not an address or a network: write 10.0.0.5 or 10.0.0.0/24, several separated "
                 f"by commas{hint}"
             ) from None
         address = ipaddress.ip_address(value.partition("/")[0])

@@ -103,7 +103,7 @@ def split_address(address: str) -> tuple[str, str]:
     front, version, project = parts.path.rstrip("/").partition(VERSION)
     if parts.scheme not in ("http", "https") or not version or project.count("/") > 1:
         raise NoCredentials(
-            f"{address} is no address of the Orchestration API: it must be such as http://heat.example:8004/v1"
+            f"{address} is not an address of the Orchestration API: it must be such as http://heat.example:8004/v1"
         )
     return f"{parts.scheme}://{parts.netloc}{front}{VERSION}", project.strip("/")
 

@@ -200,7 +200,9 @@ class StepSoftware(Software):
         self, config_id: ConfigId, spec: ConfigSpec, secrets: Collection[str], size: int
     ) -> StoredConfig:
         if self._secrets.found_in(spec.group):
-            raise PermanentError("the group of a config must not hold a hidden value, for it is no secret")
+            raise PermanentError(
+                "the group of a config must not hold a hidden value, because it is not secret"
+            )
         return StoredConfig(
             id=config_id,
             project_id=self._owner.project_id,

@@ -96,7 +96,7 @@ class JsonText(sa.types.TypeDecorator[typing.Any]):
             try:
                 value = _decoded(_metered(text))
             except ValueError as error:
-                raise DamagedRow(f"A stored value is no JSON: {error}") from error
+                raise DamagedRow(f"A stored value is not JSON: {error}") from error
             if not isinstance(value, shape):
                 kind = type(value).__name__
                 raise DamagedRow(f"A stored value is a {kind} where a {shape.__name__} is needed")

@@ -23,7 +23,7 @@ from .inspections import Child, Unfinished
 
 PAGE = 500
 TRIES = 10
-ROLLBACK_PENDING = "the operator has given it up"
+ROLLBACK_PENDING = "the operator has ended it"
 TAKEN_UP = "another conductor has claimed it meanwhile"
 
 
@@ -121,7 +121,7 @@ class Rescue:
         if not treated and not untouched:
             some = ", ".join(sorted(set(paths))[:10])
             raise NothingToDo(
-                f"no resource {resource} of stack {stack.name} is unfinished; those are: {some}"
+                f"stack {stack.name} has no unfinished resource {resource}; unfinished are: {some}"
             )
         return Retried(treated, untouched)
 
@@ -232,7 +232,7 @@ def _choose(
             return groups.orphaned, ""
         if named:
             return groups.taken_away, ""
-        return None, f"{host} is at it; where its step hangs, --resource {task.path} takes it away"
+        return None, f"{host} works on it; if its step hangs, --resource {task.path} requeues it"
     if task.state == TaskState.HELD:
         return None, f"it is held at a breakpoint: openstack stack continue {task.stack_id} {task.resource}"
     if task.state == TaskState.CANCELLED:

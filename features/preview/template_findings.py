@@ -74,7 +74,7 @@ def _misspelt(template: JsonMap, version: Version) -> Iterator[str]:
         if word and word not in guesses and len(guesses) < _MOST_COMPARED:
             guesses[word] = _guess(word, version.functions)
         if (guess := guesses.get(word)) is not None:
-            yield f'{dotted(path)}: "{word}" is no function, so it is data; did you mean "{guess}"?'
+            yield f'{dotted(path)}: "{word}" is not a function, so it is data; did you mean "{guess}"?'
 
 
 def _word(value: object) -> str:

@@ -85,7 +85,7 @@ class Property:
 
     def __post_init__(self) -> None:
         if self.type not in typing.get_args(PropertyType):
-            raise ValueError(f"{self.type} is no type of a property")
+            raise ValueError(f"{self.type} is not a type of a property")
         if self.update_allowed and self.immutable:
             raise ValueError("A property that allows updates cannot be immutable")
         needed = {"list": Property, "map": Mapping}.get(self.type)

@@ -78,7 +78,7 @@ def object_of(value: Json, name: str = "") -> JsonMap:
     if name and isinstance(value, Mapping):
         value = value[name]
     if not isinstance(value, Mapping):
-        raise UnreadableAnswer("a service", f"{name or 'the answer'} is no object")
+        raise UnreadableAnswer("a service", f"{name or 'the answer'} is not an object")
     return value
 
 
@@ -87,7 +87,7 @@ def objects_of(value: JsonMap, name: str) -> list[JsonMap]:
 
     :raises UnreadableAnswer: the field is missing, or no list of objects.
     """
-    return [] if value[name] is None else _list_of(value[name], Mapping, f"{name} is no list of objects")
+    return [] if value[name] is None else _list_of(value[name], Mapping, f"{name} is not a list of objects")
 
 
 def first_of(value: JsonMap, name: str) -> JsonMap:
@@ -106,7 +106,7 @@ def texts_of(value: JsonMap, name: str) -> list[str]:
 
     :raises UnreadableAnswer: the field is missing, or no list of texts.
     """
-    return _list_of(value[name], str, f"{name} is no list of texts")
+    return _list_of(value[name], str, f"{name} is not a list of texts")
 
 
 def _list_of(members: Json, kind: type, problem: str) -> list[typing.Any]:
@@ -239,7 +239,7 @@ class Service:
             answer = self._send("GET", address, **({"params": query} if address == path else {}))
             page = self._json(answer)
             if not isinstance(page, Mapping):
-                raise UnreadableAnswer(self.name, "it is no object")
+                raise UnreadableAnswer(self.name, "it is not an object")
             return page, len(answer.content)
 
         def following(answer: JsonMap) -> str | None:
@@ -258,7 +258,7 @@ class Service:
         try:
             return json.loads(answer.content, object_hook=RemoteMap) if answer.content else None
         except (ValueError, RecursionError) as error:
-            raise UnreadableAnswer(self.name, f"it is no JSON: {error}") from error
+            raise UnreadableAnswer(self.name, f"it is not JSON: {error}") from error
 
     def _send(self, method: str, path: str, **arguments: typing.Any) -> Response:
         if headers := arguments.get("headers"):

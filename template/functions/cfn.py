@@ -122,7 +122,7 @@ _IF = ListForm(3, 3, "[condition, value if true, value if false]")
 FUNCTIONS = (
     Function(
         "Ref",
-        "The value of a parameter, or the id by which another resource is known.",
+        "The value of a parameter, or the reference of another resource.",
         _FIRST,
         until=_SECOND,
         cfn=CFN_VERSIONS,
@@ -150,7 +150,7 @@ FUNCTIONS = (
     Function("Fn::Base64", "The text itself.", _FIRST, apply=base64, until=_SECOND, cfn=CFN_VERSIONS),
     Function(
         "Fn::MemberListToMap",
-        "A map of a list of numbered keys and values.",
+        "A map made from a list of numbered keys and values.",
         _FIRST,
         form=_MEMBERS,
         apply=member_list_to_map,
@@ -166,7 +166,7 @@ FUNCTIONS = (
         cfn=CFN_VERSIONS,
     ),
     Function("Fn::If", "One of two values, chosen by a condition.", None, form=_IF, cfn=(AWS_DATE,)),
-    Function("Fn::Not", "The contrary of a condition.", None, cfn_conditions=(AWS_DATE,)),
-    Function("Fn::And", "Whether all of the conditions hold.", None, cfn_conditions=(AWS_DATE,)),
-    Function("Fn::Or", "Whether one of the conditions holds.", None, cfn_conditions=(AWS_DATE,)),
+    Function("Fn::Not", "The negation of a condition.", None, cfn_conditions=(AWS_DATE,)),
+    Function("Fn::And", "True if all of the conditions are true.", None, cfn_conditions=(AWS_DATE,)),
+    Function("Fn::Or", "True if one of the conditions is true.", None, cfn_conditions=(AWS_DATE,)),
 )

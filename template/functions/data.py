@@ -225,7 +225,7 @@ FUNCTIONS = (
     ),
     Function(
         "filter",
-        "A list without certain values.",
+        "A list without the given values.",
         "2017-02-24",
         form=ListForm(2, 2, "[[value, …], [item, …]]"),
         apply=filter_list,
@@ -246,7 +246,7 @@ FUNCTIONS = (
     ),
     Function(
         "contains",
-        "Whether a value is in a list.",
+        "True if a value is in a list.",
         "2017-09-01",
         "2017-09-01",
         form=ListForm(2, 2, "[value, [item, …]]"),
@@ -254,7 +254,7 @@ FUNCTIONS = (
     ),
     Function(
         "equals",
-        "Whether two values are equal.",
+        "True if two values are equal.",
         None,
         "2016-10-14",
         form=ListForm(2, 2, "[value_1, value_2]"),
@@ -277,7 +277,7 @@ FUNCTIONS = (
     ),
     Function(
         "Fn::Equals",
-        "Whether two values are equal.",
+        "True if two values are equal.",
         None,
         form=ListForm(2, 2, "[value_1, value_2]"),
         apply=equals,

@@ -285,14 +285,14 @@ def cfn_replace(args: Json, version: Version, budget: CostMeter) -> str:
 FUNCTIONS = (
     Function(
         "list_join",
-        "Joins lists of strings to one string.",
+        "Joins lists of strings into one string.",
         "2013-05-23",
         form=ListForm(2, ANY_NUMBER, "[delimiter, list, …]"),
         apply=list_join,
     ),
     Function(
         "str_replace",
-        "Puts values in the place of words of a text.",
+        "Replaces words of a text by values.",
         "2013-05-23",
         form=MapForm(("template", "params")),
         apply=str_replace,
@@ -313,7 +313,7 @@ FUNCTIONS = (
     ),
     Function(
         "str_split",
-        "Splits a string to a list, or takes one part of it.",
+        "Splits a string into a list, or takes one of its parts.",
         "2015-10-15",
         form=ListForm(2, 3, "[delimiter, string, index]"),
         apply=str_split,
@@ -327,14 +327,14 @@ FUNCTIONS = (
     ),
     Function(
         "make_url",
-        "Composes a URL of its parts, quoted as it must be.",
+        "Composes a URL from its parts, quoted where necessary.",
         "2017-09-01",
         form=MapForm(),
         apply=make_url,
     ),
     Function(
         "Fn::Join",
-        "Joins a list of strings to one string.",
+        "Joins a list of strings into one string.",
         "2013-05-23",
         form=_JOIN,
         apply=cfn_join,
@@ -343,7 +343,7 @@ FUNCTIONS = (
     ),
     Function(
         "Fn::Split",
-        "Splits a string to a list.",
+        "Splits a string into a list.",
         "2013-05-23",
         form=_SPLIT,
         apply=cfn_split,
@@ -352,7 +352,7 @@ FUNCTIONS = (
     ),
     Function(
         "Fn::Replace",
-        "Puts values in the place of words of a text.",
+        "Replaces words of a text by values.",
         "2013-05-23",
         form=_REPLACE,
         apply=cfn_replace,

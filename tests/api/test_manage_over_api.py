@@ -82,7 +82,7 @@ def test_a_command_that_cannot_work_says_why(served: Service, command: str, text
     ("url", "access", "text"),
     [
         ("http://127.0.0.1:1/v1", {"OS_AUTH_TYPE": "none"}, "Stoker does not answer GET /v1/admin/ring"),
-        ("http://127.0.0.1:1", {"OS_AUTH_TYPE": "none"}, "is no address of the Orchestration API"),
+        ("http://127.0.0.1:1", {"OS_AUTH_TYPE": "none"}, "is not an address of the Orchestration API"),
         ("http://127.0.0.1:1/v1", {}, "OS_* variables, or OS_CLOUD and clouds.yaml"),
     ],
 )

@@ -582,7 +582,8 @@ def test_probable_mistakes_are_warned_of(service: Service, tenant: str) -> None:
     assert response.status == 200, response
     misspelt, output, unused = response.body["Warnings"]
     assert misspelt == (
-        'resources.b.properties.value[0]: "get_parm" is no function, so it is data; did you mean "get_param"?'
+        'resources.b.properties.value[0]: "get_parm" is not a function, so it is data; '
+        'did you mean "get_param"?'
     )
     assert output.startswith("outputs.bad: its value cannot be computed: ")
     assert '"nothing"' in output

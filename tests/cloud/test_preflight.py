@@ -183,7 +183,7 @@ MISFITS: Mapping[str, tuple[Json, str, str]] = {
         "no availability zone moon",
         "availability zone is not available",
     ),
-    "outside": (port("10.9.1.9"), "is no address of the subnets", "not a valid IP for"),
+    "outside": (port("10.9.1.9"), "is not an address of the subnets", "not a valid IP for"),
     "in-use": (port("10.9.0.9"), "10.9.0.9 is in use", "already allocated"),
     "inner": (
         {"type": "OS::Neutron::FloatingIP", "properties": {"floating_network": "inner"}},

@@ -321,7 +321,7 @@ def test_a_wrong_credential_names_the_property(regions: Regions, vault: Barbican
     cases = {
         nowhere: "there is no secret",
         "nonsense": "must be the id of a secret",
-        vault.store(token, "not JSON: hush-hush"): "is no JSON",
+        vault.store(token, "not JSON: hush-hush"): "is not JSON",
         vault.store(token, '{"auth_type": "v3oidcpassword", "auth": {}}'): "its auth_type must be one of",
         vault.store(token, credential(regions, password="wrong-hush")): "Keystone refuses it",
         vault.store(token, credential(regions, auth_url="http://169.254.169.254/v3")): "is not allowed",

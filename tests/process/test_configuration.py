@@ -331,7 +331,7 @@ def test_deleted_stacks_are_purged_by_hand(tmp_path: pathlib.Path, database: str
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("removed: 2 deleted stacks, 0 old events of others, ")
     wrong = run("stoker-manage", tmp_path, "db", "purge", "--older-than", "soon")
-    assert (wrong.returncode, "soon is no age" in wrong.stderr) == (1, True)
+    assert (wrong.returncode, "soon is not an age" in wrong.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

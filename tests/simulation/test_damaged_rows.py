@@ -34,7 +34,7 @@ def damage(world: World, table: str, column: str, value: str, condition: str) ->
     [
         ("task", "kind", "transmute", "'transmute' is not a valid TaskKind"),
         ("task", "definition", "[]", "A stored value is a list where a dict is needed"),
-        ("task", "successors", "{", "A stored value is no JSON"),
+        ("task", "successors", "{", "A stored value is not JSON"),
         ("resource", "requires", "1", "A stored value is a int where a list is needed"),
     ],
 )
@@ -89,7 +89,7 @@ def test_a_scan_goes_past_an_object_that_cannot_be_read(world: World) -> None:
 
     def write(conn: sa.Connection, part: typing.Sequence[int]) -> list[int]:
         if 2 in part:
-            raise DamagedRow("A stored value is no JSON")
+            raise DamagedRow("A stored value is not JSON")
         return list(part)
 
     assert list(scan.run([1, 2, 3], write, key=lambda number: number)) == [[1], [3]]
@@ -99,7 +99,7 @@ def test_a_scan_goes_past_an_object_that_cannot_be_read(world: World) -> None:
 def test_the_error_names_what_is_wrong(world: World) -> None:
     stack = world.create("damaged", template(a={}))
     assert damage(world, "resource", "metadata", "nonsense", f"stack_id = '{stack.id}'") == 1
-    with pytest.raises(DamagedRow, match="A stored value is no JSON: Expecting value"):
+    with pytest.raises(DamagedRow, match="A stored value is not JSON: Expecting value"):
         world.database.read(lambda conn: resources.of_stack(conn, stack.id))
 
 

@@ -310,7 +310,7 @@ def test_what_stays_is_not_judged(site: Site) -> None:
         ),
         (Answer(503), "block-storage 503"),
         (Answer(200, "<html>"), "the answer cannot be read"),
-        (Answer(200, {"quota_set": []}), "quota_set is no object"),
+        (Answer(200, {"quota_set": []}), "quota_set is not an object"),
     ],
 )
 def test_a_service_that_does_not_tell_is_a_finding(site: Site, answer: Answer, words: str) -> None:

@@ -131,7 +131,7 @@ def test_a_step_that_hangs_is_taken_away_only_when_it_is_named(world: World) -> 
     done = rescue(world).retry(stack)
     assert not done.treated
     assert {item.path for item in done.untouched} == {"a", "b"}
-    assert "--resource a takes it away" in {item.path: item.result for item in done.untouched}["a"]
+    assert "--resource a requeues it" in {item.path: item.result for item in done.untouched}["a"]
     assert retry(world, stack, "a") == {"a": f"taken away from {holder.host}, and requeued"}
     world.deliver(0, next(host for host in world.conductors if host != holder.host))
     world.calm()
@@ -219,7 +219,7 @@ def test_a_rollback_that_has_not_begun_is_ended(world: World) -> None:
     assert world.stack(stack.id).rollback_at is not None
     failed = rescue(world).fail(stack, "told to").stack
     assert (failed.status, failed.rollback_at) == (Status.FAILED, None)
-    assert failed.reason.endswith("it cannot be rolled back: the operator has given it up")
+    assert failed.reason.endswith("it cannot be rolled back: the operator has ended it")
 
 
 def test_what_has_ended_is_shown(world: World) -> None:
@@ -237,7 +237,7 @@ def test_what_has_ended_is_shown(world: World) -> None:
 def test_a_resource_that_is_not_unfinished_is_refused_with_those_that_are(world: World) -> None:
     stack = world.create("s", template(a={"looks": 10, "after": 10}))
     world.calm()
-    with pytest.raises(NothingToDo, match="no resource b of stack s is unfinished; those are: a"):
+    with pytest.raises(NothingToDo, match="stack s has no unfinished resource b; unfinished are: a"):
         rescue(world).retry(world.stack(stack.id), "b")
 
 

@@ -75,7 +75,7 @@ class HeatFields:
 
         :raises Damaged: it is no text.
         """
-        return self._typed(name, str, "is no text")
+        return self._typed(name, str, "is not a text")
 
     def text_or_empty(self, name: str) -> str:
         """Return a text; "": there is none.
@@ -91,7 +91,7 @@ class HeatFields:
         """
         value = self.text(name)
         if value not in known:
-            raise self.damaged(name, "is none that Heat has")
+            raise self.damaged(name, "is not one that Heat has")
         return value
 
     def number(self, name: str) -> int:
@@ -109,9 +109,9 @@ class HeatFields:
 
         :raises Damaged: it is no number.
         """
-        value = self._typed(name, int, "is no number")
+        value = self._typed(name, int, "is not a number")
         if isinstance(value, bool) or (value is not None and abs(value) > LARGEST):
-            raise self.damaged(name, "is no number")
+            raise self.damaged(name, "is not a number")
         return value
 
     def minutes(self, name: str) -> int | None:
@@ -121,7 +121,7 @@ class HeatFields:
         """
         value = self.number_or_none(name)
         if value is not None and not 0 <= value <= MOST_MINUTES:
-            raise self.damaged(name, "is none that a stack can have")
+            raise self.damaged(name, "is not one that a stack can have")
         return value
 
     def flag(self, name: str) -> bool:
@@ -143,7 +143,7 @@ class HeatFields:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise self.damaged(name, "is no time")
+            raise self.damaged(name, "is not a time")
         return float(value)
 
     def map(self, name: str) -> JsonMap | None:
@@ -151,14 +151,14 @@ class HeatFields:
 
         :raises Damaged: it is no JSON, or no object.
         """
-        return self._typed(name, dict, "is no map")
+        return self._typed(name, dict, "is not a map")
 
     def list(self, name: str) -> typing.Sequence[Json]:
         """Return a JSON list; empty: there is none.
 
         :raises Damaged: it is no JSON, or no list.
         """
-        return self._typed(name, list, "is no list") or ()
+        return self._typed(name, list, "is not a list") or ()
 
     def json(self, name: str) -> Json:
         """Return a JSON value.
@@ -167,7 +167,7 @@ class HeatFields:
         """
         value = self._values.get(name)
         if value is NO_JSON:
-            raise self.damaged(name, "is no JSON")
+            raise self.damaged(name, "is not JSON")
         return value
 
     def _typed(self, name: str, kind: type[T], state: str) -> T | None:
@@ -198,7 +198,7 @@ def numbers(fields: HeatFields, name: str) -> list[int]:
     """
     values = fields.list(name)
     if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-        raise fields.damaged(name, "is no list of numbers")
+        raise fields.damaged(name, "is not a list of numbers")
     return list(values)
 
 
@@ -210,7 +210,7 @@ def texts_by_name(fields: HeatFields, name: str, value: Json) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise fields.damaged(name, "has something that is no text")
+        raise fields.damaged(name, "has an item that is not a text")
     return dict(value)
 
 

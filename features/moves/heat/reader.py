@@ -51,7 +51,7 @@ class HeatDatabase:
         absent: set[tables.Part] = {table for table in every if not inspector.has_table(table.name)}
         if missing_tables := sorted(table.name for table in absent - tables.LATER):
             raise UnfitDatabase(
-                f"the table {', '.join(missing_tables)} is missing: it is no database of Heat"
+                f"the table {', '.join(missing_tables)} is missing: it is not a database of Heat"
             )
         for table in every:
             if table not in absent:

@@ -278,7 +278,7 @@ class TreeReader:
         names = environment.get("encrypted_param_names") or []
         parameters = dict(environment.get("parameters") or {})
         if not all(isinstance(name, str) for name in names):
-            raise fields.damaged("environment", "has encrypted_param_names that are no names")
+            raise fields.damaged("environment", "has encrypted_param_names that are not names")
         for name in names:
             value: Json = parameters.get(name)
             if _is_pair(value):

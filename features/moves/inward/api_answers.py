@@ -88,7 +88,7 @@ def _instant(fields: HeatFields, name: str) -> float | None:
         time = datetime.datetime.fromisoformat(text.removesuffix("Z"))
         return (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).timestamp()
     except (ValueError, OverflowError) as error:
-        raise fields.damaged(name, "is no time") from error
+        raise fields.damaged(name, "is not a time") from error
 
 
 def _state(fields: HeatFields, name: str) -> tuple[str, str]:
@@ -98,7 +98,7 @@ def _state(fields: HeatFields, name: str) -> tuple[str, str]:
     """
     action, _, status = fields.text(name).partition("_")
     if action not in ACTIONS or status not in STATUSES:
-        raise fields.damaged(name, "is none that Heat has")
+        raise fields.damaged(name, "is not one that Heat has")
     return action, status
 
 
@@ -111,7 +111,7 @@ def stack_of(answer: JsonMap, project_id: str, template_id: int) -> HeatStack:
     action, status = _state(fields, "stack_status")
     tags = fields.list("tags")
     if not all(isinstance(tag, str) for tag in tags):
-        raise fields.damaged("tags", "are no texts")
+        raise fields.damaged("tags", "are not texts")
     return HeatStack(
         id=fields.text("id"),
         name=fields.text("stack_name"),
@@ -194,7 +194,7 @@ def config_of(answer: JsonMap, project_id: str) -> HeatConfig:
     config = {key: answer.get(key) for key in ("config", "inputs", "outputs", "options")}
     for key in ("inputs", "outputs"):
         if not all(isinstance(item, dict) for item in fields.list(key)):
-            raise fields.damaged(key, "are no maps")
+            raise fields.damaged(key, "are not maps")
     fields.map("options")
     return HeatConfig(
         id=fields.text("id"),

@@ -77,8 +77,8 @@ class TreeParts:
         elif makes_software(plugin):
             is_own = self.software.has(resource, plugin)
             text = (
-                f"{resource.name}: {resource.physical_id} is no software config or deployment of its own: it "
-                "is moved without one"
+                f"{resource.name}: {resource.physical_id} is not a software config or deployment of its own: "
+                "it is moved without one"
             )
         else:
             return resource

@@ -118,7 +118,7 @@ def parsed(resource: HeatResource, key: str, kind: type[T]) -> T:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _damaged(resource, key, "are no JSON") from error
+        raise _damaged(resource, key, "are not JSON") from error
     if not isinstance(value, kind):
         raise _damaged(resource, key, "are of a wrong type")
     return value

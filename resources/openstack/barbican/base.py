@@ -24,7 +24,7 @@ class KeyManagerType(ComparedType):
 
     service = "key-manager"
     item = ""
-    identity = "the name; which things had it before is stored first"
+    identity = "the name; Stoker first stores which things have it"
     status = StatusMeaning(pending=("PENDING",))
     answers_in_full = False
 

@@ -11,7 +11,7 @@ class BlazarType(ComparedType):
     support_status = SupportStatus(version="12.0.0")
     service = "reservation"
     list_parameters = {}
-    identity = "the name; which of them had it before is stored first"
+    identity = "the name; Stoker first stores which of them have it"
 
     def request(self, body: JsonMap, target: ResourceView) -> JsonMap:
         return body

@@ -21,7 +21,7 @@ class EncryptedVolumeType(AttachedType):
     service = "block-storage"
     path = "/types"
     item = "encryption"
-    identity = "the volume type; that it had no encryption before is stored first"
+    identity = "the volume type; Stoker first stores that it has no encryption"
     missing = "block-storage: volume type {0} has no encryption"
     properties_schema = {
         "volume_type": Property(

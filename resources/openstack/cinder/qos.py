@@ -94,7 +94,7 @@ class QoSAssociation(ResourceType):
     description = "The association of volume types with QoS specs; for administrators."
     service = "block-storage"
     uses_credentials = True
-    identity = "what it associates; which associations were there before is stored first"
+    identity = "the associated things; Stoker first stores which associations exist"
     properties_schema = {
         "qos_specs": Property(
             "string",

@@ -69,7 +69,7 @@ def credential(secret: str, context: StepContext) -> Json:
     except PermanentError as error:
         raise PermanentError(f"{WRONG}: {error}", kind=error.kind) from error
     except ValueError:
-        text = f"{WRONG}: the secret {match[1]} is no JSON"
+        text = f"{WRONG}: the secret {match[1]} is not JSON"
     raise PermanentError(text, kind="AuthorizationFailure")
 
 

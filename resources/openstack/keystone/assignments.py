@@ -26,7 +26,7 @@ class RoleAssignment(ResourceType):
 
     uses_credentials = True
     service = "identity"
-    identity = "the owner, the role and its place; which of the grants were there before is stored first"
+    identity = "the owner, the role and its place; Stoker first stores which of the grants exist"
     support_status = since("5.0.0")
     kind: typing.ClassVar[str]
 

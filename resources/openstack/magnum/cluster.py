@@ -38,7 +38,7 @@ class ContainerType(ComparedType):
     item = ""
     id_field = "uuid"
     update_method = "PATCH"
-    identity = "the name; which things had it before is stored first"
+    identity = "the name; Stoker first stores which things have it"
 
     def create_body(self, target: ResourceView, context: StepContext) -> dict[str, Json]:
         """Return the fields of a new thing; it gets a name in any case, by which it is found again."""

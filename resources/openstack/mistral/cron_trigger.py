@@ -30,7 +30,7 @@ class CronTrigger(ComparedType):
     item = ""
     items = "cron_triggers"
     id_field = "name"
-    identity = "the name; that no trigger had it before is stored first"
+    identity = "the name; Stoker first stores that no trigger has it"
     filters = ("name",)
     # The service deletes a trigger with its last execution, which is no drift.
     is_listed = False

@@ -101,5 +101,5 @@ def decoded(execution: JsonMap, name: str) -> dict[str, Json]:
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise UnreadableAnswer(WORKFLOWS, f"{name} is no JSON") from error
+            raise UnreadableAnswer(WORKFLOWS, f"{name} is not JSON") from error
     return dict(typing.cast(JsonMap, value)) if isinstance(value, dict) else {}

@@ -33,7 +33,7 @@ class _Routes(AttachedType):
     path = "/routers"
     item = "router"
     missing = "network: the router has not all routes of {0}"
-    identity = "the router and the routes; that it had none of them before is stored first"
+    identity = "the router and the routes; Stoker first stores that it has none of them"
     attributes_schema = {"show": SHOWN["show"]}
 
     def routes(self, link: Link) -> Sequence[JsonMap]:

@@ -35,7 +35,8 @@ def addresses_outside(stack: PlannedStack, cloud: CloudFacts) -> Iterator[Misfit
             texts = ", ".join(map(str, same))
             yield Misfit(
                 claim.resource.name,
-                f"{claim.address} is no address of the subnets of the network {network.get('name')}: {texts}",
+                f"{claim.address} is not an address of the subnets of the network "
+                f"{network.get('name')}: {texts}",
                 claim.path,
                 str(claim.address),
                 texts,

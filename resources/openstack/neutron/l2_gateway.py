@@ -33,7 +33,7 @@ class L2Gateway(ComparedType, NeutronType):
     description = "An L2 gateway: a bridge between virtual networks and external devices."
     path = "/l2-gateways"
     item = "l2_gateway"
-    identity = "the name; which gateways had it before is stored first"
+    identity = "the name; Stoker first stores which gateways have it"
     filters = ("name",)
     properties_schema = {
         "name": Property("string", "Name of the gateway.", required=True, update_allowed=True),
@@ -75,7 +75,7 @@ class L2GatewayConnection(ComparedType, NeutronType):
     description = "A connection of a network to an L2 gateway."
     path = "/l2-gateway-connections"
     item = "l2_gateway_connection"
-    identity = "the gateway, the network and the segment; which connections were there before is stored first"
+    identity = "the gateway, the network and the segment; Stoker first stores which connections exist"
     compared = ("l2_gateway_id", "network_id", "segmentation_id")
     filters = ("l2_gateway_id",)
     properties_schema = {

@@ -15,7 +15,7 @@ class MeteringLabel(ComparedType, NeutronType):
     description = "A metering label, under which L3 traffic is counted."
     path = "/metering/metering-labels"
     item = "metering_label"
-    identity = "the name; which labels had it before is stored first"
+    identity = "the name; Stoker first stores which labels have it"
     filters = ("name",)
     properties_schema = {
         "name": Property(

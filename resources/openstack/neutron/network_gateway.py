@@ -43,7 +43,7 @@ class NetworkGateway(ComparedType, NeutronType):
     description = "A gateway between networks and external devices."
     path = "/network-gateways"
     item = "network_gateway"
-    identity = "the name; which gateways had it before is stored first"
+    identity = "the name; Stoker first stores which gateways have it"
     filters = ("name",)
     apart = ("connections",)
     properties_schema = {

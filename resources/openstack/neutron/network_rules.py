@@ -63,7 +63,9 @@ def misplaced_addresses(stack: KnownStack) -> Iterator[BrokenRule]:
         if subnet is None or cidr is None or is_host(claim.address, cidr):
             continue
         first, last = host_bounds(cidr)
-        text = f"{claim.address} is no address of the subnet {subnet.name} ({cidr}): use {first} to {last}"
+        text = (
+            f"{claim.address} is not an address of the subnet {subnet.name} ({cidr}): use {first} to {last}"
+        )
         yield BrokenRule(claim.resource.name, text, claim.path)
 
 

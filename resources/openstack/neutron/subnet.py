@@ -184,7 +184,7 @@ def _gateway_errors(properties: JsonMap, cidr: Network | None) -> list[PropertyE
     version = properties.get("ip_version")
     text = ""
     if gateway is not None and version is not None and gateway.version != version:
-        text = f"the gateway {gateway} is no address of IPv{version}, which is the subnet's ip_version"
+        text = f"the gateway {gateway} is not an address of IPv{version}, which is the subnet's ip_version"
     elif gateway is not None and cidr is not None and gateway in cidr and not is_host(gateway, cidr):
         first, last = host_bounds(cidr)
         text = f"the gateway {gateway} is the network or broadcast address of {cidr}: use {first} to {last}"

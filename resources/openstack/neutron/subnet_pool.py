@@ -100,7 +100,7 @@ class AddressScope(ComparedType, NeutronType):
     description = "An address scope: subnet pools whose addresses do not overlap."
     path = "/address-scopes"
     item = "address_scope"
-    identity = "the name; which address scopes had it before is stored first"
+    identity = "the name; Stoker first stores which address scopes have it"
     used_by = Usage("/subnetpools", "address_scope_id", noun="subnet pool")
     filters = ("name",)
     references = {"tenant_id": NamedRemote("keystone.project", "tenant_id")}

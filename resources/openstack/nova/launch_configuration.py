@@ -109,7 +109,7 @@ def properties_of_server(name: str, context: CloudCalls) -> dict[str, Json]:
     """
     server = service_of(context, "compute").get(f"/servers/{resolve(context, 'nova.server', name)}")["server"]
     if not server.get("image"):
-        text = f"The server {name} has no image, so that no other can be launched like it; give ImageId"
+        text = f"The server {name} has no image, so no other server can be launched from it: set ImageId"
         raise PermanentError(text)
     flavor = server["flavor"]
     groups = [group["name"] for group in server.get("security_groups") or ()]

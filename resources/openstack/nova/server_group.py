@@ -22,7 +22,7 @@ class ServerGroup(ComparedType):
     path = "/os-server-groups"
     item = "server_group"
     quota = {"server_groups": 1}
-    identity = "the name; which groups had it before is stored first"
+    identity = "the name; Stoker first stores which groups have it"
     properties_schema = {
         "name": Property(
             "string", "Name; if omitted, generated from the names of the stack and the resource."

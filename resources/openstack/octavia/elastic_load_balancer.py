@@ -104,7 +104,7 @@ class ElasticLoadBalancer(NestedType):
         if check["Interval"] < check["Timeout"]:
             raise PropertyError("Interval must be larger than Timeout", ("HealthCheck", "Interval"))
         if TARGET.fullmatch(check["Target"]) is None:
-            text = f"{check['Target']:.100} is no target such as HTTP:80/path or TCP:22"
+            text = f"{check['Target']:.100} is not a target such as HTTP:80/path or TCP:22"
             raise PropertyError(text, ("HealthCheck", "Target"))
 
     def child_goal(self, target: ResourceView, context: GoalContext) -> ChildGoal:

@@ -15,7 +15,7 @@ JSON = Custom(check_name="json_string")
 class _Profile(ComparedType, OctaviaType):
     """Base of the types of profiles: data for a provider."""
 
-    identity = "the name; which profiles had it before is stored first"
+    identity = "the name; Stoker first stores which profiles have it"
     attributes_schema = {"show": SHOW}
 
 

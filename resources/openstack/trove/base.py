@@ -44,7 +44,7 @@ class DatabaseType(ComparedType):
 
     service = "database"
     slow_delete = True
-    identity = "the name; which things had it before is stored first"
+    identity = "the name; Stoker first stores which things have it"
     status = StatusMeaning(pending=PENDING, bad=("ERROR", "FAILED"))
 
     def name_of(self, target: ResourceView) -> str:

@@ -43,7 +43,7 @@ class Subscription(ResourceType):
     description = "A subscription: a URL that is notified of each message of a queue."
     uses_credentials = True
     service = MESSAGES
-    identity = "the queue and the subscriber; that there was none before is stored first"
+    identity = "the queue and the subscriber; Stoker first stores that there is none"
     properties_schema = {
         "queue_name": QUEUE,
         "subscriber": Property(

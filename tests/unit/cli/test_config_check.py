@@ -64,7 +64,7 @@ def test_what_is_right_is_not_reported(tmp_path: pathlib.Path) -> None:
         ("[conductor]\nthreads = many\n", "[conductor] threads", "many"),
         ("[conductor]\nthreads = 0\n", "[conductor] threads", "Should be greater than or equal to 1"),
         ("[api]\nauth_strategy = none\nbind_port = 99999\n", "[api] bind_port", "65535"),
-        ("[api]\ntrusted_proxies = 10.0.0.5, haproxy\n", "[api] trusted_proxies", "'haproxy' is no address"),
+        ("[api]\ntrusted_proxies = 10.0.0.5, haproxy\n", "[api] trusted_proxies", "'haproxy' is not an"),
         ("[api]\ntrusted_proxies = 10.0.0.5/24\n", "[api] trusted_proxies", "write 10.0.0.0/24 for the"),
         ("[api]\ntrusted_proxies = ::1 # TLS\n", "[api] trusted_proxies", "a comment needs a line"),
         ("[stacks]\nheld_time = stops\n", "[stacks] held_time", "stands"),
@@ -107,5 +107,5 @@ def test_a_file_that_is_none_is_reported_with_the_line(tmp_path: pathlib.Path) -
 def test_ages_have_units() -> None:
     assert [seconds_of(text) for text in ("45s", "1.5min", "2h", "30d")] == [45, 90, 7200, 2592000]
     for text in ("30", "-1d", "soon", "1w"):
-        with pytest.raises(AdminError, match="is no age: write a number and a unit"):
+        with pytest.raises(AdminError, match="is not an age: write a number and a unit"):
             seconds_of(text)

@@ -100,7 +100,7 @@ def test_a_server_without_a_port_is_refused(context: ScriptedContext) -> None:
     ("check", "why"),
     [
         ({"Interval": 4}, "Interval must be larger than Timeout"),
-        ({"Target": "UDP:53"}, "UDP:53 is no target such as HTTP:80/path"),
+        ({"Target": "UDP:53"}, "UDP:53 is not a target such as HTTP:80/path"),
     ],
 )
 def test_wrong_checks(check: Json, why: str) -> None:

@@ -186,18 +186,21 @@ def test_a_damaged_row_keeps_its_own_stack_only(
 NAMED = [
     (
         Damage("resource", "rsrc_metadata", "{"),
-        "resource v: its metadata is no JSON (resource.rsrc_metadata, id {resource})",
+        "resource v: its metadata is not JSON (resource.rsrc_metadata, id {resource})",
     ),
     (
         Damage("resource", "rsrc_metadata", "[]"),
-        "resource v: its metadata is no map (resource.rsrc_metadata, id {resource})",
+        "resource v: its metadata is not a map (resource.rsrc_metadata, id {resource})",
     ),
-    (Damage("stack", "timeout", -5), "its timeout is none that a stack can have (stack.timeout, id {stack})"),
-    (Damage("stack", "status", "PERFECT"), "its status is none that Heat has (stack.status, id {stack})"),
+    (
+        Damage("stack", "timeout", -5),
+        "its timeout is not one that a stack can have (stack.timeout, id {stack})",
+    ),
+    (Damage("stack", "status", "PERFECT"), "its status is not one that Heat has (stack.status, id {stack})"),
     (Damage("stack", "tenant", None), "its tenant is missing (stack.tenant, id {stack})"),
     (
         Damage("resource", "action", "DANCE"),
-        "resource v: its action is none that Heat has (resource.action, id {resource})",
+        "resource v: its action is not one that Heat has (resource.action, id {resource})",
     ),
     (
         Damage("resource_properties_data", "encrypted", 1),
@@ -205,7 +208,7 @@ NAMED = [
     ),
     (
         Damage("raw_template", "environment", '{"encrypted_param_names": [[]]}'),
-        "its environment has encrypted_param_names that are no names (raw_template.environment, id",
+        "its environment has encrypted_param_names that are not names (raw_template.environment, id",
     ),
     (
         Damage("raw_template", "environment", '{"parameters": ["a"]}'),
@@ -213,7 +216,7 @@ NAMED = [
     ),
     (
         Damage("raw_template", "environment", '"text"'),
-        "its environment is no map (raw_template.environment, id",
+        "its environment is not a map (raw_template.environment, id",
     ),
 ]
 
@@ -238,11 +241,11 @@ def test_the_reason_names_the_resource_the_column_and_the_row(
         (
             "OS::Nova::Server",
             {"internal_ports": '{"a"'},
-            "its internal_ports are no JSON (resource_data.value",
+            "its internal_ports are not JSON (resource_data.value",
         ),
         ("OS::Nova::Server", {"internal_ports": "[5]"}, "its internal_ports are of a wrong type"),
         ("OS::Nova::Server", {"internal_ports": '{"a": 1}'}, "its internal_ports are of a wrong type"),
-        ("OS::Mistral::ExternalResource", {"outputs": "{"}, "its outputs are no JSON (resource_data.value"),
+        ("OS::Mistral::ExternalResource", {"outputs": "{"}, "its outputs are not JSON (resource_data.value"),
     ],
 )
 def test_data_that_an_adoption_has_brought_keeps_its_stack_only(

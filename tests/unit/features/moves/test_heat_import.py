@@ -491,7 +491,7 @@ def test_the_command_refuses_a_wrong_key_before_any_stack(
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("sqlite:///{directory}/other.sqlite", "it is no database of Heat"),
+        ("sqlite:///{directory}/other.sqlite", "it is not a database of Heat"),
         ("nothing://", "nothing"),
         # The drivers of Heat's configuration are not installed: the database is asked by Stoker's own.
         ("postgresql+psycopg2://heat@127.0.0.1:1/heat", "port 1 failed"),

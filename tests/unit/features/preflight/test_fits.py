@@ -250,13 +250,13 @@ ROUTER = "OS::Neutron::Router"
             resource(PORT, "network: inner, fixed_ips: [{ip_address: 10.0.1.7}]"),
             {},
             "fixed_ips.0.ip_address",
-            "10.0.1.7 is no address of the subnets of the network inner: 10.0.0.0/24",
+            "10.0.1.7 is not an address of the subnets of the network inner: 10.0.0.0/24",
         ),
         (
             resource(PORT, "network: n1, fixed_ips: [{ip_address: 10.0.0.255}]"),
             {},
             "fixed_ips.0.ip_address",
-            "is no address of the subnets",
+            "is not an address of the subnets",
         ),
         (
             resource(PORT, "network: n1, fixed_ips: [{ip_address: 10.0.0.7}]"),

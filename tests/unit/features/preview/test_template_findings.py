@@ -25,7 +25,8 @@ def warnings(value: Json, unknown: frozenset[str] = frozenset(), **sections: Jso
 def test_a_misspelt_function_is_named(word: str, suggestion: str | None) -> None:
     findings = warnings([{word: "x"}])
     assert len(findings) == (suggestion is not None)
-    assert all(f'p[0]: "{word}" is no function' in text and f'"{suggestion}"?' in text for text in findings)
+    said = f'p[0]: "{word}" is not a function'
+    assert all(said in text and f'"{suggestion}"?' in text for text in findings)
 
 
 @pytest.mark.parametrize(

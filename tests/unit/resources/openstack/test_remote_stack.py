@@ -309,7 +309,7 @@ def test_a_credential_is_read_as_what_it_was_stored(
     [
         ("../../v1/orders", "must be the id of a secret, not ../../v1/orders"),
         ("99999999-0000-4333-8444-555555555555", "there is no secret 99999999-0000"),
-        (SECRET, "the secret .* is no JSON"),
+        (SECRET, "the secret .* is not JSON"),
     ],
 )
 def test_a_wrong_secret_names_the_property(

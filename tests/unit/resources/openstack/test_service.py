@@ -308,7 +308,7 @@ def test_a_list_without_its_members_is_not_an_empty_one(scripted: ScriptedServic
     if body.get("things", "") is None:
         assert service.list_all("/things", "things") == []
     else:
-        with pytest.raises(UnreadableAnswer, match=r"lacks the field things|things is no list of objects"):
+        with pytest.raises(UnreadableAnswer, match=r"lacks the field things|things is not a list of objects"):
             service.list_all("/things", "things")
 
 
