@@ -1,13 +1,16 @@
-"""Unreadable records of tooz's file driver: a full disk leaves empty or partial ones."""
+"""Records of tooz's file driver: their change in place, and unreadable ones, which a full disk leaves."""
 
+import datetime
 import errno
 import logging
+import os
+import tempfile
 import time
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import voluptuous
-from tooz import utils
+from tooz import coordination, utils
 
 LOG = logging.getLogger(__name__)
 WARN_EVERY = 60.0
@@ -50,3 +53,30 @@ def pass_over_unreadable(driver: typing.Any, monotonic: Callable[[], float] = ti
             raise Unreadable(error) from error
 
     driver._load_and_validate = checked
+
+
+def change(driver: typing.Any, group: bytes, record: Mapping[str, typing.Any]) -> None:
+    """Change the record of a file driver's member, which the driver itself (tooz 9.1) cannot.
+
+    Whoever reads finds the old record or the new one, and a full disk leaves the old one.
+
+    :raises MemberNotJoined: it has no record.
+    :raises OSError: the file cannot be written.
+    """
+    name = f"{driver._safe_member_id}.raw"
+    path = os.path.join(driver._group_dir, driver._make_filesystem_safe(group), name)
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    stored = {"member_id": driver._member_id, "encoded": False, "joined_on": now}
+    content = utils.dumps({**stored, "capabilities": dict(record)})
+    # The lock of all members: one that replaces us must not find our record in the place of its own.
+    with driver._driver_lock:
+        if not os.path.exists(path):
+            raise coordination.MemberNotJoined(group, driver._member_id)
+        handle, temporary = tempfile.mkstemp(dir=driver._tmpdir)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.replace(temporary, path)
+        except OSError:
+            os.unlink(temporary)
+            raise

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import requests
 from tooz import coordination
 
-from . import etcd_records
+from . import etcd_records, file_records
 from .file_records import Unreadable, pass_over_unreadable
 
 LOG = logging.getLogger(__name__)
@@ -23,7 +23,8 @@ EXPIRY = 30
 timing.py."""
 RENEWALS = 3
 """Renewals in the time after which the backend forgets us: two may be lost."""
-SEPARATOR = "|"
+SUFFIX = "|0"
+"""Ends the id of each member, as releases that change records one by one expect it."""
 NEEDED = ("host", "incarnation", "started_at", "beat")
 
 
@@ -85,8 +86,7 @@ class Group:
     Used by one thread.  Any call may block while the backend is unavailable.
 
     The member id in the group is the host's name, which is stable over restarts: a new incarnation replaces
-    the record of the earlier one.  A driver that cannot change a record (tooz's file driver) gets two ids in
-    turn: the new record exists before the old one is removed.
+    the record of the earlier one.
     """
 
     def __init__(
@@ -103,10 +103,9 @@ class Group:
         self._monotonic = monotonic
         self._renew_at = float("-inf")
         self._group = name.encode()
-        self._ids = [f"{host}{SEPARATOR}{slot}".encode() for slot in (0, 1)]
+        self._id = f"{host}{SUFFIX}".encode()
         self._make = make
-        self._slots: list[typing.Any] = []
-        self._current = 0
+        self._coordinator: typing.Any = None
         self._record: Record | None = None
 
     def open(self, *, create: bool = True) -> None:
@@ -118,29 +117,27 @@ class Group:
         self.close()
         self._renew_at = float("-inf")
         with _translated():
-            self._open_slot()
+            coordinator = self._make(self._url, self._id)
+            coordinator.start(start_heart=False)
+            self._coordinator = coordinator
             if not create:
                 return
             try:
-                _get(self._slots[0].create_group(self._group))
+                _get(coordinator.create_group(self._group))
             except coordination.GroupAlreadyExist:
                 LOG.debug("The group is there already")
 
-    def _open_slot(self) -> None:
-        coordinator = self._make(self._url, self._ids[len(self._slots)])
-        coordinator.start(start_heart=False)
-        self._slots.append(coordinator)
-
     def close(self) -> None:
         """Disconnect; a record that remains expires."""
-        slots = self._slots
-        self._slots = []
-        for coordinator in slots:
-            try:
-                with _translated():
-                    coordinator.stop()
-            except GroupError as error:
-                LOG.debug("Could not disconnect cleanly: %s", error)
+        coordinator = self._coordinator
+        self._coordinator = None
+        if coordinator is None:
+            return
+        try:
+            with _translated():
+                coordinator.stop()
+        except GroupError as error:
+            LOG.debug("Could not disconnect cleanly: %s", error)
 
     def write(self, record: Record, read: Sequence[Record] | None = None) -> None:
         """Join with this record if its incarnation is new, otherwise change ours to it.
@@ -173,11 +170,11 @@ class Group:
         written = self._record
         if written is None or written["incarnation"] != record["incarnation"]:
             return None
-        if not etcd_records.can_exchange(self._slots[0]):
+        if not etcd_records.can_exchange(self._coordinator):
             return None
         with _translated():
             renew_at = self._renew()
-            records = etcd_records.exchange(self._slots[0], self._group, self._ids[0], record)
+            records = etcd_records.exchange(self._coordinator, self._group, self._id, record)
         if records is None:
             return None
         self._record = record
@@ -195,8 +192,8 @@ class Group:
         if now < (renew_at := self._renew_at):
             self._renew_at = float("-inf")
             return renew_at
-        lifetimes: list[float] = [coordinator.heartbeat() for coordinator in self._slots]
-        return now + min(EXPIRY, *lifetimes) / RENEWALS
+        lifetime: float = self._coordinator.heartbeat()
+        return now + min(EXPIRY, lifetime) / RENEWALS
 
     def read(self) -> list[Record]:
         """Return the records of all members; a host may have several.
@@ -208,7 +205,7 @@ class Group:
             return [record for record in self._all() if _is_record(record)]
 
     def _all(self) -> list[typing.Any]:
-        coordinator = self._slots[0]
+        coordinator = self._coordinator
         if hasattr(coordinator, "get_members_with_capabilities"):
             return list(_get(coordinator.get_members_with_capabilities(self._group)).values())
         # tooz before 9.1: one call for each member.
@@ -217,7 +214,7 @@ class Group:
     def _read(self, member: bytes) -> typing.Any:
         """Return the record, None if there is no such member or its record is unreadable."""
         try:
-            return _get(self._slots[0].get_member_capabilities(self._group, member))
+            return _get(self._coordinator.get_member_capabilities(self._group, member))
         except coordination.MemberNotJoined:
             return None
         except coordination.ToozError as error:
@@ -233,8 +230,7 @@ class Group:
         with _translated():
             newest = self._newest_record()
             self._check_replaced(newest)
-            for coordinator in self._slots:
-                self._leave(coordinator)
+            self._leave()
             self._record = None
 
     def _newest_record(self, read: Sequence[Record] | None = None) -> Record | None:
@@ -243,7 +239,7 @@ class Group:
         :param read: the records of all members, as for `write`.
         """
         if read is None:
-            records = [self._read(member) for member in self._ids[: len(self._slots)]]
+            records = [self._read(self._id)]
         else:
             records = [record for record in read if record["host"] == self._host]
         return max(
@@ -258,30 +254,20 @@ class Group:
         raise MemberReplaced(f"another process has the host name {newest['host']}")
 
     def _join(self, record: Record) -> None:
-        for coordinator in self._slots:
-            self._leave(coordinator)
-        self._current = 0
-        _get(self._slots[0].join_group(self._group, dict(record)))
+        self._leave()
+        _get(self._coordinator.join_group(self._group, dict(record)))
 
-    def _leave(self, coordinator: typing.Any) -> None:
+    def _leave(self) -> None:
         try:
-            _get(coordinator.leave_group(self._group))
+            _get(self._coordinator.leave_group(self._group))
         except coordination.MemberNotJoined:
             LOG.debug("There is no record to remove")
 
     def _change(self, record: Record) -> None:
-        if len(self._slots) == 1:
-            try:
-                _get(self._slots[0].update_capabilities(self._group, dict(record)))
-                return
-            except NotImplementedError:
-                self._open_slot()
-        old = self._slots[self._current]
-        new = self._slots[1 - self._current]
-        self._leave(new)
-        _get(new.join_group(self._group, dict(record)))
-        self._current = 1 - self._current
-        self._leave(old)
+        try:
+            _get(self._coordinator.update_capabilities(self._group, dict(record)))
+        except NotImplementedError:
+            file_records.change(self._coordinator, self._group, record)
 
 
 def _is_record(record: object) -> bool:

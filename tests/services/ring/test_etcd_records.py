@@ -68,7 +68,7 @@ def test_one_that_a_later_process_has_replaced_changes_nothing(etcd: Etcd) -> No
 def test_one_that_etcd_has_forgotten_does_not_return_by_a_heartbeat(etcd: Etcd) -> None:
     a = joined(etcd, "forgotten", record("a"))
     b = joined(etcd, "forgotten", record("b"))
-    a._slots[0].leave_group(b"forgotten").get()
+    a._coordinator.leave_group(b"forgotten").get()
     assert a.exchange(record("a", beat=2)) is None
     assert [r["host"] for r in b.read()] == ["b"]
     with pytest.raises(DroppedOut):
@@ -84,4 +84,4 @@ def test_a_new_incarnation_joins_and_another_driver_has_no_such_request(
     file.open()
     file.write(record("a"))
     assert file.exchange(record("a", beat=2)) is None
-    assert not etcd_records.can_exchange(file._slots[0])
+    assert not etcd_records.can_exchange(file._coordinator)
