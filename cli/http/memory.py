@@ -1,13 +1,16 @@
 """Gives the memory of large requests back to the system."""
 
 import ctypes
+import time
 import typing
 from collections.abc import Callable, Iterable
 
 LARGE = 512 * 1024
-"""Bytes of a body or an answer after which freed memory is returned.
+"""Bytes of a body or an answer after which freed memory is returned."""
+LONG = 0.1
+"""Processor's seconds of a request after which freed memory is returned, which takes some milliseconds.
 
-Then the request has taken a tenth of a second of computing, and that takes some milliseconds.
+The deletion of a large stack has neither a body nor an answer, and has read all of it.
 """
 StartResponse = Callable[..., typing.Any]
 Application = Callable[[dict[str, typing.Any], StartResponse], Iterable[bytes]]
@@ -27,10 +30,16 @@ _MALLOC_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
 """None: the C library is not glibc."""
 
 
-def trimming(app: Application, trim: Callable[[], None] = trim) -> Application:
-    """Return a WSGI application that gives memory back after each large request to another one."""
+def trimming(
+    app: Application, trim: Callable[[], None] = trim, clock: Callable[[], float] = time.thread_time
+) -> Application:
+    """Return a WSGI application that gives memory back after each large or long request to another one.
+
+    :param clock: the processor's seconds of this thread so far.
+    """
 
     def answer(environ: dict[str, typing.Any], start_response: StartResponse) -> Iterable[bytes]:
+        began = clock()
         sizes = [_size(environ.get("CONTENT_LENGTH"))]
 
         def start(status: str, headers: list[tuple[str, str]], *error: typing.Any) -> typing.Any:
@@ -40,7 +49,7 @@ def trimming(app: Application, trim: Callable[[], None] = trim) -> Application:
         try:
             return app(environ, start)
         finally:
-            if max(sizes) >= LARGE:
+            if max(sizes) >= LARGE or clock() - began >= LONG:
                 trim()
 
     return answer

@@ -8,12 +8,16 @@ from collections.abc import Iterable
 
 import pytest
 from stoker.cli.daemon.memory import ARENAS
-from stoker.cli.http.memory import LARGE, StartResponse, trim, trimming
+from stoker.cli.http.memory import LARGE, LONG, StartResponse, trim, trimming
 
 
-def trims(body: str, answer: str | None, error: Exception | None = None) -> int:
-    """Return how often memory is returned after a request, by the lengths of its body and its answer."""
+def trims(body: str, answer: str | None, error: Exception | None = None, seconds: float = 0.0) -> int:
+    """Return how often memory is returned after a request, by the lengths of its body and its answer.
+
+    :param seconds: the processor's time that the request takes.
+    """
     calls: list[int] = []
+    clock = iter([7.0, 7.0 + seconds])
 
     def app(environ: dict[str, typing.Any], start_response: StartResponse) -> Iterable[bytes]:
         start_response("200 OK", [] if answer is None else [("Content-Length", answer)])
@@ -21,7 +25,7 @@ def trims(body: str, answer: str | None, error: Exception | None = None) -> int:
             raise error
         return [b"text"]
 
-    application = trimming(app, lambda: calls.append(1))
+    application = trimming(app, lambda: calls.append(1), lambda: next(clock))
     try:
         assert application({"CONTENT_LENGTH": body}, lambda *values: None) == [b"text"]
     except ValueError:
@@ -41,6 +45,11 @@ def trims(body: str, answer: str | None, error: Exception | None = None) -> int:
 )
 def test_memory_is_released_after_large_requests_only(body: str, answer: str | None, expected: int) -> None:
     assert trims(body, answer) == expected
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0.9 * LONG, 0), (1.1 * LONG, 1)])
+def test_memory_is_released_after_a_request_that_computes_for_long(seconds: float, expected: int) -> None:
+    assert trims("", None, seconds=seconds) == expected
 
 
 def test_memory_is_released_after_a_large_request_that_fails() -> None:
