@@ -4,10 +4,10 @@ import hashlib
 import json
 import threading
 import typing
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
+from cachetools import LRUCache
 from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
@@ -103,10 +103,8 @@ class ContentCache:
     """
 
     def __init__(self, most: int = 4 * 1024 * 1024) -> None:
-        self._most = most
-        self._total = 0
         self._lock = threading.Lock()
-        self._bodies: OrderedDict[ContentId, tuple[Json, int]] = OrderedDict()
+        self._bodies: LRUCache[ContentId, tuple[Json, int]] = LRUCache(most, getsizeof=lambda kept: kept[1])
 
     def get(self, read: Callable[[Callable[[Connection], Json]], Json], key: ContentId) -> Json:
         """Return a content.
@@ -116,17 +114,12 @@ class ContentCache:
         """
         with self._lock:
             if key in self._bodies:
-                self._bodies.move_to_end(key)
                 return self._bodies[key][0]
         body = read(lambda conn: get(conn, key))
         size = len(json.dumps(body))
-        with self._lock:
-            if size <= self._most and key not in self._bodies:
-                self._bodies[key] = (body, size)
-                self._total += size
-            while self._total > self._most:
-                _, (_, dropped) = self._bodies.popitem(last=False)
-                self._total -= dropped
+        if size <= self._bodies.maxsize:
+            with self._lock:
+                self._bodies[key] = body, size
         return body
 
 

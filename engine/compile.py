@@ -15,6 +15,7 @@ from ..template.formats import format_of
 from ..template.language import CompiledTemplate
 from ..template.load import LoadedTemplates, load_template
 from ..template.parameters import parameter_strings
+from ..template.parsed import ParsedDocuments
 from .context import Compiled
 from .planning.goal import (
     hiding,
@@ -68,6 +69,7 @@ class GoalCompiler:
         self._operator = registry.operator
         self._region = region or Region()
         self._has_cloud = has_cloud
+        self._parsed = ParsedDocuments()
 
     def compile(self, goal: Goal, identity: Identity, sealer: BoundSealer, *, tree: bool = True) -> Compiled:
         """Compile a goal and check it against the resource types, within the goal's budget.
@@ -83,7 +85,8 @@ class GoalCompiler:
     ) -> Compiled:
         # Only what users send is limited in bytes: the template that a type makes grows with its members.
         most = 0 if goal.generated else self._limits.template_bytes
-        template = load_template(goal.template, max_bytes=most)
+        parsed = self._parsed.of(identity.project_id)
+        template = load_template(goal.template, max_bytes=most, parsed=parsed)
         # One budget for the whole tree: what a nested stack takes, the request cannot take again.
         budget = goal.budget or Budget(self._limits.budget)
         goal = replace(goal, budget=budget)
@@ -96,7 +99,7 @@ class GoalCompiler:
         cloud = goal.cloud
         # An admin's token sees the admin's own project, not that of another's stack: the steps find out.
         questions = Questions() if cloud is not None and cloud.project_id == identity.project_id else None
-        templates = LoadedTemplates(budget, self._limits.template_bytes)
+        templates = LoadedTemplates(budget, self._limits.template_bytes, parsed)
         contents = NestedContents(
             self._registry,
             files,

@@ -1,12 +1,12 @@
 """Metadata for the guests of servers, and when each guest has asked for it."""
 
-import collections
 import json
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cachetools import LRUCache
 from sqlalchemy.engine import Connection
 
 from ..db import imported_keys, resources, software, stacks
@@ -250,25 +250,20 @@ class DocumentCache:
     """The documents that were last made, up to a number of characters.  Thread-safe."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
         self._lock = threading.Lock()
-        self._kept: collections.OrderedDict[ResourceId, tuple[str, str]] = collections.OrderedDict()
-        self._size = 0
+        self._kept: LRUCache[ResourceId, tuple[str, str]] = LRUCache(
+            most, getsizeof=lambda kept: len(kept[1])
+        )
 
     def get(self, server: GuestServer) -> str | None:
         """Return the document of a server, if it was made of the same version."""
         with self._lock:
             version, text = self._kept.get(server.id, ("", ""))
-            if version != server.version:
-                return None
-            self._kept.move_to_end(server.id)
-            return text
+        return text if version == server.version else None
 
     def put(self, server: GuestServer, text: str) -> None:
         """Keep a document in the place of an older one, and drop those that nobody has asked for longest."""
         with self._lock:
-            self._size += len(text) - len(self._kept.pop(server.id, ("", ""))[1])
-            self._kept[server.id] = server.version, text
-            while self._size > self._most:
-                _, (_, dropped) = self._kept.popitem(last=False)
-                self._size -= len(dropped)
+            self._kept.pop(server.id, None)
+            if len(text) <= self._kept.maxsize:
+                self._kept[server.id] = server.version, text

@@ -12,6 +12,7 @@ import yaml
 from ..shapes import Json, JsonMap
 from .budget import Budget
 from .errors import LimitExceeded, TemplateError
+from .parsed import ProjectDocuments
 from .scalars import kind_of, written
 
 MAX_NODES = 500_000
@@ -78,13 +79,18 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 
 def load_template(
-    document: str | JsonMap, *, max_bytes: int = 0, budget: Budget | None = None
+    document: str | JsonMap,
+    *,
+    max_bytes: int = 0,
+    budget: Budget | None = None,
+    parsed: ProjectDocuments | None = None,
 ) -> dict[str, Json]:
     """Load a template as a dict.
 
     :param document: its text, or the map that a client has parsed; the size of a map is that of its JSON.
     :param max_bytes: refuse longer texts; 0: no limit.
     :param budget: the budget of the request; None: `max_bytes` is the only limit.
+    :param parsed: the documents that the project has sent before; None: the text is parsed.
     :raises TemplateError: the document is not YAML, or not a mapping; with line and column.
     :raises LimitExceeded: the document is too long, too deep, or expands to too much.
     """
@@ -99,7 +105,7 @@ def load_template(
             raise LimitExceeded(f"the template has {size} bytes, above the limit of {max_bytes}")
     if isinstance(document, Mapping):
         return dict(document)
-    return load_document(document, "template", budget)
+    return load_document(document, "template", budget, parsed)
 
 
 @dataclass
@@ -108,10 +114,12 @@ class LoadedTemplates:
 
     :ivar budget: the request's.
     :ivar max_bytes: longer texts are refused, whoever asks for them; 0: no limit.
+    :ivar parsed: the documents that the project has sent before; None: each text is parsed.
     """
 
     budget: Budget
     max_bytes: int = 0
+    parsed: ProjectDocuments | None = None
     _loaded: dict[str, dict[str, Json]] = field(default_factory=dict, init=False)
 
     def load(self, document: str | JsonMap, *, generated: bool = False) -> dict[str, Json]:
@@ -124,15 +132,23 @@ class LoadedTemplates:
             most = 0 if generated else self.max_bytes
             return load_template(document, max_bytes=most, budget=self.budget)
         if document not in self._loaded:
-            self._loaded[document] = load_template(document, max_bytes=self.max_bytes, budget=self.budget)
+            self._loaded[document] = load_template(
+                document, max_bytes=self.max_bytes, budget=self.budget, parsed=self.parsed
+            )
         return self._loaded[document]
 
 
-def load_document(text: str, noun: str = "document", budget: Budget | None = None) -> dict[str, Json]:
+def load_document(
+    text: str,
+    noun: str = "document",
+    budget: Budget | None = None,
+    parsed: ProjectDocuments | None = None,
+) -> dict[str, Json]:
     """Load a YAML mapping.
 
     :param noun: name for the errors.
     :param budget: the budget of the request; None: only the document's own limits count.
+    :param parsed: the documents that the project has sent before; None: the text is parsed.
     :raises TemplateError: the document is not YAML, not a mapping, or empty.
     :raises LimitExceeded: the document is too deep, or expands to too much.
     """
@@ -140,7 +156,7 @@ def load_document(text: str, noun: str = "document", budget: Budget | None = Non
         budget.step(len(text) // _READ)
     value = _json(text) if text.lstrip().startswith("{") else None
     if value is None:
-        value = _yaml(text, noun, budget)
+        value = _yaml(text, noun, budget, parsed)
     if value is None:
         raise TemplateError(f"the {noun} is empty")
     if not isinstance(value, dict):
@@ -192,15 +208,29 @@ def _json(text: str) -> Json:
         return None
 
 
-def _yaml(text: str, noun: str, budget: Budget | None) -> Json:
+def _yaml(text: str, noun: str, budget: Budget | None, parsed: ProjectDocuments | None) -> Json:
+    if parsed is None:
+        return _parsed(text, noun, budget)[0]
+    if (document := parsed.find(text)) is None:
+        tree, events = _parsed(text, noun, budget)
+        parsed.keep(text, tree, events)
+        return tree
+    # The same work as if it were parsed: whether a request is within its budget is no matter of luck.
+    if budget is not None:
+        budget.step(document.events * _EVENT)
+    return document.tree
+
+
+def _parsed(text: str, noun: str, budget: Budget | None) -> tuple[Json, int]:
+    """Parse YAML; return the document, and how many events that took."""
     try:
         _refuse_directives(text, noun)
-        _refuse_depth(text, noun, budget)
+        events = _refuse_depth(text, noun, budget)
         loader = _Loader(text)
         try:
             root = loader.get_single_node()
             _refuse_bombs(root, noun, max(MAX_NODES, len(text)))
-            return None if root is None else loader.construct_document(root)
+            return None if root is None else loader.construct_document(root), events
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -233,10 +263,14 @@ def _refuse_directives(text: str, noun: str) -> None:
             raise LimitExceeded(f"the {noun} has more than {_MAX_DIRECTIVES} lines that begin with %")
 
 
-def _refuse_depth(text: str, noun: str, budget: Budget | None) -> None:
-    """Refuse a document so deep that composing it would overflow the C stack and kill the process."""
-    depth = 0
+def _refuse_depth(text: str, noun: str, budget: Budget | None) -> int:
+    """Refuse a document so deep that composing it would overflow the C stack and kill the process.
+
+    :returns: how many events it has.
+    """
+    depth = events = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        events += 1
         if budget is not None:
             budget.step(_EVENT)
         if isinstance(event, yaml.CollectionStartEvent):
@@ -245,6 +279,7 @@ def _refuse_depth(text: str, noun: str, budget: Budget | None) -> None:
                 raise _too_deep(noun, event.start_mark)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+    return events
 
 
 def _too_deep(noun: str, mark: Json) -> LimitExceeded:
