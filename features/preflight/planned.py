@@ -144,7 +144,7 @@ def _updated(
             **{name: ids[name] for name in after if kinds[name] in staying and name in ids},
             **_external_ids(item.definition for item in changes if item.definition is not None),
         },
-        own=frozenset(ids.values()),
+        own=frozenset(ids.values()).union(*(child.things for item in changes for child in item.inside)),
     )
     changing = frozenset(after[name].type for name in after if kinds[name] is not ChangeKind.UNCHANGED)
     unknown = [item.name for item in changes if any(child.items is None for child in item.inside)]

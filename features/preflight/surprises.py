@@ -31,8 +31,6 @@ def find_shrinking(parts: Sequence[PlannedPart]) -> Iterator[CloudFinding]:
 
 def find_surprises(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
     """Yield what is lost with things that are replaced, and the users of things that are deleted."""
-    # What a nested stack has is its own: where that is not known, nobody is called a stranger.
-    is_known = not any(planned.open for planned in parts)
     for planned in parts:
         for name, (plugin, physical_id) in planned.gone.items():
             path = (*planned.path, "resources", name)
@@ -44,7 +42,7 @@ def find_surprises(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[
                     certainty=Certainty.CERTAIN,
                     advice="Change it in place, or save what matters first.",
                 )
-            users = plugin.users_outside(physical_id, planned.stack.own, cloud) if is_known else ()
+            users = plugin.users_outside(physical_id, planned.stack.own, cloud)
             if users:
                 named = ", ".join(users[:MOST_USERS])
                 more = f" and {len(users) - MOST_USERS} more" if len(users) > MOST_USERS else ""

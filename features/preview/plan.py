@@ -88,11 +88,13 @@ class NestedChanges:
 
     :ivar stack_id: id of the stack; "": it does not exist yet.
     :ivar items: the changes; None: they are not known before the update.
+    :ivar things: ids of all things of the stack and its nested stacks, where the changes are not known.
     """
 
     stack_id: StackId
     stack_name: str
     items: "Sequence[ResourceChange] | None"
+    things: frozenset[str] = frozenset()
 
 
 class Unchangeable(Exception):

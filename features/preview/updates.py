@@ -115,7 +115,8 @@ class _TreePreview:
         identity = Identity(name, "", parent.project_id) if child is None else identity_of(child)
         goal = compile_previewed_child(self._context, definition, preview, compiled, identity, self._work)
         changes = None if goal is None else self._of_child(child, goal)
-        return [*deleted, NestedChanges(StackId(identity.stack_id), identity.stack_name, changes)]
+        things = self._things(child) if child is not None and changes is None else frozenset()
+        return [*deleted, NestedChanges(StackId(identity.stack_id), identity.stack_name, changes, things)]
 
     def _of_child(self, child: Stack | None, goal: Compiled) -> list[ResourceChange] | None:
         if child is None:
@@ -136,6 +137,14 @@ class _TreePreview:
                     inside = () if child is None else [self._deleted(child)]
                     items.append(ResourceChange(row.name, ChangeKind.DELETED, row=row, inside=inside))
         return NestedChanges(stack.id, stack.name, items)
+
+    def _things(self, stack: Stack) -> frozenset[str]:
+        """Return the physical ids of the things of a stack, and of its nested stacks."""
+        rows = self._context.database.read(lambda conn: resources.of_stack(conn, stack.id))
+        self._budget.take_rows(rows)
+        with self._budget.level():
+            inner = [self._things(child) for child in map(self._child, rows) if child is not None]
+        return frozenset(row.physical_id for row in rows if row.physical_id is not None).union(*inner)
 
     def _child(self, row: Resource | None) -> Stack | None:
         if row is None:

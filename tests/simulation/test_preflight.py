@@ -9,7 +9,7 @@ import threading
 import time
 import typing
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 
 import falcon.testing
 import pytest
@@ -79,6 +79,9 @@ class Disk(ResourceType):
 
     def handle_create(self, target: ResourceView, context: StepContext) -> Step:
         return Done(physical_id=f"disk-{target.name}")
+
+    def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
+        return ["the disk disk-0"] if physical_id == "disk-used" and "disk-0" not in own else []
 
 
 class Site:
@@ -251,6 +254,16 @@ def test_an_update_counts_what_it_makes_changes_and_deletes(site: Site) -> None:
     ]
     assert (findings[-1]["kind"], findings[-1]["path"]) == ("surprise", "resources.b")
     assert findings[-1]["message"] == "it is replaced, and its data go with it"
+
+
+def test_what_an_existing_group_has_is_no_stranger_to_its_stack(site: Site) -> None:
+    """A group decides during an update which members it makes; those that it has are known."""
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1, "resource_def": disk()}}
+    path = site.make({"used": disk(), "g": group})
+    larger = {**group, "properties": {**group["properties"], "count": 2}}
+    assert [item["message"] for item in site.update_findings(path, {"g": larger})] == [
+        "not checked: what the nested stack will have is not known before the action"
+    ]
 
 
 def scaled_group(**properties: Json) -> Json:

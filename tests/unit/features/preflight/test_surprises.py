@@ -5,11 +5,13 @@ import typing
 
 import pytest
 from harness.known_cloud import KnownCloud, quotas
+from stoker.db.ids import StackId
+from stoker.db.rows import Resource
 from stoker.features.preflight.findings import FindingKind, obstacles
 from stoker.features.preflight.planned import PlannedPart, parts_of_update
 from stoker.features.preflight.quota import find_exceeded
 from stoker.features.preflight.surprises import find_surprises
-from stoker.features.preview.plan import ChangeKind, ResourceChange
+from stoker.features.preview.plan import ChangeKind, NestedChanges, ResourceChange
 from stoker.resources.contract.known_stack import KnownStack
 from stoker.resources.contract.preflight import PlannedStack
 from unit.features.preflight.test_fits import a_row
@@ -58,10 +60,10 @@ CLOUD = KnownCloud(
 )
 
 
-def surprises(type_name: str, cloud: KnownCloud, *, replaced: bool = False, **fields: Json) -> list[str]:
+def surprises(type_name: str, cloud: KnownCloud, *, replaced: bool = False) -> list[str]:
     """The messages for a thing of the type that is replaced, or deleted."""
     stack = PlannedStack(KnownStack({}), replaced=frozenset({"a"} if replaced else ()), own=OWN)
-    part = PlannedPart((), stack, {}, gone={"a": (REGISTRY.get(type_name), "old")}, **fields)
+    part = PlannedPart((), stack, {}, gone={"a": (REGISTRY.get(type_name), "old")})
     findings = list(find_surprises([part], cloud))
     assert {(finding.kind, finding.path) for finding in findings} <= {
         (FindingKind.SURPRISE, ("resources", "a"))
@@ -102,8 +104,6 @@ def test_what_is_lost_with_a_replaced_thing_is_said(type_name: str, message: str
 )
 def test_who_uses_a_deleted_thing_outside_of_the_stack_is_named(type_name: str, user: str) -> None:
     assert surprises(type_name, CLOUD) == [f"it is deleted, but in use outside of the stack by {user}"]
-    # A nested stack may have it.
-    assert surprises(type_name, CLOUD, open=["nested"]) == []
 
 
 @pytest.mark.parametrize("type_name", ["AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::RouteTable"])
@@ -140,3 +140,18 @@ def test_the_copy_of_a_deleted_volume_counts(policy: str, status: str, exceeded:
     limits = {CINDER: quotas(backups=0, backup_gigabytes=4)}
     messages = [finding.message for finding in find_exceeded(parts, KnownCloud(limits))]
     assert [message.split(" ")[1] for message in messages] == exceeded
+
+
+def test_what_a_nested_stack_has_is_the_stacks_own_also_where_its_changes_are_not_known() -> None:
+    inside = [NestedChanges(StackId("n"), "s-group", None, things=OWN | {"foreign"})]
+    changes = [
+        ResourceChange("net", ChangeKind.DELETED, row=a_stored_network()),
+        ResourceChange("group", ChangeKind.UPDATED, inside=inside),
+    ]
+    assert list(find_surprises(list(parts_of_update(changes, REGISTRY)), CLOUD)) == []
+    alone = list(parts_of_update(changes[:1], REGISTRY))
+    assert "the port p1" in [finding.message for finding in find_surprises(alone, CLOUD)][0]
+
+
+def a_stored_network() -> Resource:
+    return dataclasses.replace(a_row("net", "OS::Neutron::Net", "old"), properties={})
