@@ -167,8 +167,9 @@ simulate: .venv/test.stamp
 	$(BIN)/python -m pytest -q -n auto tests/simulation/test_cancel_anywhere.py --seeds $(SEEDS)
 	cd tests && ../$(BIN)/python -W ignore -m simulation.campaign --seeds $(SEEDS) $(ARGS)
 
+# All pages are read again (-E): those of the types are made from the code, whose changes Sphinx does not see.
 docs: .venv/test.stamp
-	$(BIN)/python -m sphinx -q -W --keep-going -b html doc doc/build
+	$(BIN)/python -m sphinx -q -W --keep-going -E -b html doc doc/build
 	echo doc/build/index.html
 
 bench: .venv/test.stamp
