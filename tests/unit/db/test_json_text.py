@@ -24,7 +24,7 @@ def test_no_text_is_none() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "[1,2", "[1,2] 3", "{}{}", "nil"])
 def test_a_text_that_is_no_json_is_damaged(text: str) -> None:
-    with pytest.raises(DamagedRow, match="no JSON"):
+    with pytest.raises(DamagedRow, match="not JSON"):
         read(text)
 
 
