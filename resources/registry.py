@@ -266,7 +266,7 @@ def _declared(plugin: str, types: object) -> dict[str, type[ResourceType]]:
         if isinstance(name, str) and isinstance(declared, type) and issubclass(declared, ResourceType):
             good[name] = declared
         else:
-            LOG.error("Plugin %s: %s is ignored: it is not a class derived from ResourceType", plugin, name)
+            LOG.error("Plugin %s: %s is left out: it is not a class derived from ResourceType", plugin, name)
     return good
 
 

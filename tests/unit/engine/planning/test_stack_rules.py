@@ -62,7 +62,7 @@ def check(resources: str, path: str, words: str) -> None:
         ("cidr: 10.0.0.0/24, gateway_ip: 10.0.0.0", "gateway_ip", "use 10.0.0.1 to 10.0.0.254"),
         ("cidr: 10.0.0.0/24, gateway_ip: 10.0.0.255", "gateway_ip", "broadcast address"),
         ("cidr: 10.0.0.0/31, gateway_ip: 10.0.0.1, enable_dhcp: false", "", ""),
-        ("cidr: 10.0.0.0/24, gateway_ip: '2001:db8::1'", "gateway_ip", "no address of IPv4"),
+        ("cidr: 10.0.0.0/24, gateway_ip: '2001:db8::1'", "gateway_ip", "not an address of IPv4"),
         ("cidr: 10.0.0.0/31", "cidr", "enable_dhcp: false"),
         ("cidr: '2001:db8::/126', ip_version: 6", "", ""),
         ("cidr: '2001:db8::/127', ip_version: 6", "cidr", "enable_dhcp: false"),
@@ -197,7 +197,7 @@ def test_the_subnets_of_a_network_outside_do_not_overlap() -> None:
         (
             PORT.format("p", ADDRESS.format("10.0.0.255")),
             "p.properties.fixed_ips.0.ip_address",
-            "no address of the subnet s (10.0.0.0/24)",
+            "not an address of the subnet s (10.0.0.0/24)",
         ),
         (PORT.format("p", ADDRESS.format(UNKNOWN)), "", ""),
         (PORT.format("p", ADDRESS.format(HIDDEN)), "", ""),
