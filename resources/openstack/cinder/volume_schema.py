@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ....template.constraints import Custom, Range
+from ....template.constraints import Custom, Length, Range
 from ...contract import Attribute, Property, SupportStatus
 
 HIDDEN = SupportStatus("HIDDEN", message="Use the property that has taken its place.")
@@ -30,6 +30,7 @@ PROPERTIES: Mapping[str, Property] = {
         "string",
         "Name; if omitted, generated from the names of the stack and the resource.",
         update_allowed=True,
+        constraints=(Length(maximum=255),),
     ),
     "description": Property("string", "Description of the volume.", update_allowed=True),
     "volume_type": Property(

@@ -1,7 +1,7 @@
 """OS::Nova::ServerGroup: a policy for where the servers of a group run."""
 
 from ....shapes import Json, JsonMap
-from ....template.constraints import AllowedValues
+from ....template.constraints import AllowedValues, Length
 from ...contract import Attribute, Property, PropertyError, ResourceView, StepContext, SupportStatus
 from ..compared import ComparedType
 
@@ -25,7 +25,9 @@ class ServerGroup(ComparedType):
     identity = "the name; Stoker first stores which groups have it"
     properties_schema = {
         "name": Property(
-            "string", "Name; if omitted, generated from the names of the stack and the resource."
+            "string",
+            "Name; if omitted, generated from the names of the stack and the resource.",
+            constraints=(Length(maximum=255),),
         ),
         "policies": Property(
             "list",

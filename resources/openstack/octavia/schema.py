@@ -1,13 +1,16 @@
 """Properties and attributes that types of the load balancing service share."""
 
-from ....template.constraints import AllowedValues, Custom, Range
+from ....template.constraints import AllowedValues, Custom, Length, Range
 from ...contract import Attribute, Property, SupportStatus
 
 SINCE = SupportStatus(version="10.0.0")
 """The release of Heat that brought most of the types."""
 PORT = Range(minimum=1, maximum=65535)
 NAME = Property(
-    "string", "Name; if omitted, generated from the names of the stack and the resource.", update_allowed=True
+    "string",
+    "Name; if omitted, generated from the names of the stack and the resource.",
+    update_allowed=True,
+    constraints=(Length(maximum=255),),
 )
 ENABLED = Property("boolean", "Administrative state: true is up.", default=True, update_allowed=True)
 DESCRIPTION = Property("string", "Description.", default="", update_allowed=True)

@@ -368,11 +368,22 @@ def test_the_texts_of_a_server_are_as_long_as_nova_takes_them(properties: str, p
     check(VM.format(properties), path and f"resources.v.properties.{path}", words)
 
 
-@pytest.mark.parametrize("kind", ["Net", "Router", "SecurityGroup", "QoSPolicy"])
-def test_a_name_is_as_long_as_neutron_takes_it(kind: str) -> None:
-    named = "n: {{type: OS::Neutron::{}, properties: {{name: {}}}}}"
-    check(named.format(kind, "n" * 255), "", "")
-    check(named.format(kind, "n" * 256), "resources.n.properties.name", "max: 255")
+@pytest.mark.parametrize(
+    ("kind", "others"),
+    [
+        ("Neutron::Net", ""),
+        ("Neutron::Router", ""),
+        ("Neutron::SecurityGroup", ""),
+        ("Neutron::QoSPolicy", ""),
+        ("Nova::ServerGroup", ""),
+        ("Cinder::Volume", ", size: 1"),
+        ("Octavia::LoadBalancer", ", vip_subnet: s"),
+    ],
+)
+def test_a_name_is_as_long_as_its_service_takes_it(kind: str, others: str) -> None:
+    named = "n: {{type: OS::{}, properties: {{name: {}{}}}}}"
+    check(named.format(kind, "n" * 255, others), "", "")
+    check(named.format(kind, "n" * 256, others), "resources.n.properties.name", "max: 255")
 
 
 def test_a_tag_is_as_long_as_neutron_takes_it() -> None:
