@@ -5,6 +5,8 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.route_bodies import TEMPLATE, right_body
+from stoker.api.errors import Fault
+from stoker.api.keystone import KeystoneAuthentication
 from stoker.cli.wiring.routes import ROUTES
 
 Json = typing.Any
@@ -87,10 +89,59 @@ def policy_requests() -> Sequence[PolicyRequest]:
     return requests
 
 
+def headers_of(caller: str, project: str) -> dict[str, str]:
+    """Return the headers that Keystone's middleware makes of a caller's token."""
+    if caller == "nobody":
+        return {}
+    scope = {
+        "foreign": {"X-Project-Id": "another"},
+        "domain": {"X-Domain-Id": "default"},
+        "system": {"X-OpenStack-System-Scope": "all"},
+    }.get(caller, {"X-Project-Id": project})
+    # Keystone sends it only for tokens of projects.
+    is_of_project = "X-Project-Id" in scope and caller != "operator"
+    admin_project = {"X-Is-Admin-Project": "False"} if is_of_project else {}
+    named = {"X-Identity-Status": "Confirmed", "X-User-Name": "ann"}
+    return {**named, "X-Roles": ",".join(CALLERS.get(caller, CALLERS["admin"])), **scope, **admin_project}
+
+
+def decision(authentication: KeystoneAuthentication, caller: str, rule: str) -> str:
+    """Return the word of the table for a rule in the own project."""
+    headers = {key.upper(): value for key, value in headers_of(caller, "own").items()}
+    try:
+        authentication.authorize(authentication.identify("own", headers), rule)
+    except Fault as fault:
+        return WORDS[fault.status]
+    return "yes"
+
+
+def rule_of(request: PolicyRequest) -> str | None:
+    """Return the rule that decides about a request; None: no single one does."""
+    _, _, name = request.name.partition(" [")
+    kind, _, word = name.rstrip("]").partition(" ")
+    if kind == "actions":
+        return f"actions:{word}"
+    by_body = {"no": "stacks:update_no_change", "change": "stacks:update_patch"}
+    return by_body.get(kind, ROUTES[request.path][request.method].rule)
+
+
 def permissions() -> Mapping[str, Mapping[str, str]]:
     """Return the words of the table by the names of the requests, and then by the callers."""
     lines = (line for line in TABLE.read_text().splitlines() if line.startswith(_METHODS))
     return {name: dict(zip(COLUMNS, words, strict=True)) for name, words in map(_divided, lines)}
+
+
+def rules() -> Mapping[str, Mapping[str, str]]:
+    """Return the words of the table by the names of rules, and then by the callers.
+
+    Those that decide about a request have its words, and the others have lines of their own.
+    """
+    words = permissions()
+    decided = {rule_of(request): words[request.name] for request in policy_requests()}
+    _, _, others = TABLE.read_text().partition("\nrule ")
+    lines = map(_divided, others.splitlines()[1:])
+    of_others = {name: dict(zip(COLUMNS, row, strict=True)) for name, row in lines}
+    return {rule: row for rule, row in (decided | of_others).items() if rule is not None}
 
 
 def _divided(line: str) -> tuple[str, list[str]]:

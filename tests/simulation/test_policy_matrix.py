@@ -10,13 +10,22 @@ import uuid
 
 import falcon.testing
 import pytest
-from harness.policy_requests import BODIES, CALLERS, COLUMNS, TABLE, WORDS, policy_requests, table_line
+from harness.policy_requests import (
+    BODIES,
+    CALLERS,
+    COLUMNS,
+    TABLE,
+    WORDS,
+    decision,
+    headers_of,
+    policy_requests,
+    table_line,
+)
 from harness.route_bodies import TEMPLATE
 from oslo_config import cfg
 from oslo_policy import policy
 from simulation.test_life import ADDRESSES, api_of
 from simulation.world import World
-from stoker.api.errors import Fault
 from stoker.api.keystone import KeystoneAuthentication
 from stoker.cli.wiring.policy import list_rules
 from stoker.cli.wiring.routes import ROUTES
@@ -55,22 +64,6 @@ def enforcer() -> policy.Enforcer:
 @pytest.fixture(scope="module")
 def api(world: World, enforcer: policy.Enforcer) -> falcon.testing.TestClient:
     return api_of(world, auth=KeystoneAuthentication(enforcer))
-
-
-def _headers(caller: str, project: str) -> dict[str, str]:
-    """Return the headers that Keystone's middleware makes of a caller's token."""
-    if caller == "nobody":
-        return {}
-    scope = {
-        "foreign": {"X-Project-Id": "another"},
-        "domain": {"X-Domain-Id": "default"},
-        "system": {"X-OpenStack-System-Scope": "all"},
-    }.get(caller, {"X-Project-Id": project})
-    # Keystone sends it only for tokens of projects.
-    is_of_project = "X-Project-Id" in scope and caller != "operator"
-    admin_project = {"X-Is-Admin-Project": "False"} if is_of_project else {}
-    named = {"X-Identity-Status": "Confirmed", "X-User-Name": "ann"}
-    return {**named, "X-Roles": ",".join(CALLERS.get(caller, CALLERS["admin"])), **scope, **admin_project}
 
 
 class Project:
@@ -112,7 +105,7 @@ class Project:
         return self._request("POST", below, body)
 
     def _request(self, method: str, below: str, body: Json = None) -> Json:
-        headers = _headers("member", self.name)
+        headers = headers_of("member", self.name)
         answer = self._api.simulate_request(method, f"/v1/{self.name}/{below}", json=body, headers=headers)
         assert answer.status_code < 300, (below, answer.json)
         return answer.json
@@ -140,22 +133,12 @@ def _ask(
 ) -> falcon.testing.Result:
     """Ask; where the path has no id, a body that nobody can use stands for one that would make something."""
     sent = body if body is not None or method in ("GET", "HEAD", "DELETE") else {"nothing": "such"}
-    return api.simulate_request(method, path, json=sent, headers=_headers(caller, project))
+    return api.simulate_request(method, path, json=sent, headers=headers_of(caller, project))
 
 
 def _word(answer: falcon.testing.Result) -> str:
     """The word of the table for an answer: whether the policy has let the request pass."""
     return WORDS.get(answer.status_code, "yes")
-
-
-def _decision(authentication: KeystoneAuthentication, caller: str, rule: str) -> str:
-    """Return the word of the table for a rule that no operation of the table checks."""
-    headers = {key.upper(): value for key, value in _headers(caller, "own").items()}
-    try:
-        authentication.authorize(authentication.identify("own", headers), rule)
-    except Fault as fault:
-        return WORDS[fault.status]
-    return "yes"
 
 
 def test_each_operation_is_for_the_callers_of_the_table(
@@ -173,7 +156,7 @@ def test_each_operation_is_for_the_callers_of_the_table(
     authentication = KeystoneAuthentication(enforcer)
     for rule in sorted(rule.name for rule in list_rules()):
         if any(part in rule for part in WITHOUT_ROUTE):
-            words = [_decision(authentication, caller, rule) for caller in COLUMNS]
+            words = [decision(authentication, caller, rule) for caller in COLUMNS]
             lines.append(table_line(rule, words))
     table = HEAD + "".join(f"{line}\n" for line in lines)
     if table != TABLE.read_text():
@@ -279,7 +262,7 @@ def test_a_foreign_id_in_a_body_or_a_query_is_nobodys(
     for value in (foreign.values[variable], str(uuid.uuid4())):
         path, _, query = _filled(f"/v1/own/{below}", own.values).replace("ID", value).partition("?")
         sent = None if body is None else {key: value if item == "ID" else item for key, item in body.items()}
-        headers = _headers("member", "own")
+        headers = headers_of("member", "own")
         answer = api.simulate_request(method, path, query_string=query, json=sent, headers=headers)
         text = answer.text.replace(value, "ID")
         answers.append((answer.status_code, text if answer.status_code >= 400 or "?" in below else ""))

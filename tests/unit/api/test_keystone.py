@@ -4,6 +4,7 @@ import pathlib
 import re
 
 import pytest
+from harness.policy_requests import COLUMNS, decision, rules
 from oslo_config import cfg
 from oslo_policy import policy
 from stoker.api.errors import Fault
@@ -140,6 +141,11 @@ def test_who_is_not_of_the_project_is_not_let_in(
     with pytest.raises(Fault) as caught:
         auth.identify(TENANT, sent)
     assert caught.value.status == status
+
+
+def test_each_rule_is_for_the_callers_of_the_table(auth: KeystoneAuthentication) -> None:
+    decisions = {rule: {caller: decision(auth, caller, rule) for caller in COLUMNS} for rule in rules()}
+    assert decisions == rules()
 
 
 OPERATIONS = [rule.name for rule in list_rules() if isinstance(rule, policy.DocumentedRuleDefault)]
