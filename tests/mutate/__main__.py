@@ -23,7 +23,7 @@ SECONDS = 10.0
 SERVERS_TIME = 0.5
 """Time of a test on a server, as expected."""
 LEAST_TIME = 20.0
-MOST_LOADED = 25
+MOST_LOADED = 60
 """Tests of a fault that needs a process of its own."""
 LOADING = ("-m", "mutate.loading")
 """Arguments of a process that loads a module with each fault."""

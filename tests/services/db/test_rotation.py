@@ -406,6 +406,15 @@ def test_a_content_counts_and_moves_with_those_who_hold_it(database: Database) -
 
 
 @on("sqlite")
+def test_a_content_that_no_key_opens_stays_as_it_is(database: Database) -> None:
+    body = an_environment(Sealer([LOST_KEY]))
+    lost = database.write(lambda conn: content.put(conn, body, NOW))
+    store(database, a_stack(environment_id=lost, **TREE))
+    assert rotation(database).round().quiet
+    assert database.read(lambda conn: content.get(conn, lost)) == body
+
+
+@on("sqlite")
 def test_a_value_whose_stack_is_gone_is_counted_and_named(database: Database) -> None:
     row = a_resource(new_id(), 900_000, data=secret("x"))
     database.write(lambda conn: resources.insert_many(conn, [row]))
