@@ -44,8 +44,8 @@ PURGED_AFTER = 90.0
 """Seconds after a stack's end when its traversal is purged, and all rest again."""
 APART = 2 * ACTIVE_FOR
 """Seconds between two timeouts: the conductors rest before each."""
-MOST_CPU = 0.01
-MOST_COMMITS = 3.0
+MOST_CPU = 0.008
+MOST_COMMITS = 1.0
 MOST_LATE = 1.0
 """Targets: of two conductors together, of the all-in-one, and of timeouts."""
 TICKS = 100.0
