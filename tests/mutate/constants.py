@@ -71,8 +71,13 @@ def _lines(statement: ast.stmt) -> range:
 
 
 def loaded_names(text: str) -> set[str]:
-    """Return the names that a module reads when it is loaded, outside of its functions."""
-    return set().union(*(_loaded(each) for each in ast.parse(text).body))
+    """Return the names that a module reads when it is loaded, also in functions that it calls then."""
+    body = ast.parse(text).body
+    names = set[str]().union(*(_loaded(each) for each in body))
+    functions = {each.name: _names(each) for each in body if isinstance(each, FUNCTIONS)}
+    while called := functions.keys() & names:
+        names |= set[str]().union(*(functions.pop(name) for name in called))
+    return names
 
 
 def _has(statement: ast.stmt, line: int) -> bool:

@@ -11,7 +11,7 @@ import typing
 
 import pytest
 from mutate import kernel, planting, survivors
-from mutate.constants import dependents
+from mutate.constants import dependents, loaded_names
 from mutate.forks import CANNOT, FAILS, SURVIVES, End, attempt
 from mutate.operators import Mutant, mutants
 from mutate.verdicts import Job, Outcome, Run, Verdicts
@@ -165,6 +165,12 @@ def test_what_follows_from_a_constant() -> None:
     of_method = dependents("class K:\n    def m(self):\n        return 1\n\nA = K().m()\n", 3)
     assert of_method is not None
     assert of_method.names == {"A"}
+
+
+def test_a_function_that_is_called_at_loading_reads_its_names_then() -> None:
+    functions = "def f():\n    return g()\n\ndef g():\n    return B\n\ndef h():\n    return C\n"
+    text = f"from a import B, C\n\n{functions}\nD = f()\n"
+    assert loaded_names(text) == {"D", "f", "g", "B"}
 
 
 @pytest.mark.parametrize(
