@@ -97,8 +97,8 @@ def test_the_beginning_of_a_secret_is_hidden_in_a_message_that_was_cut(secrets: 
     assert secrets.redact(f"Value: {word[:50]}") == f"Value: {MASK}"
 
 
-def test_no_value_and_a_boolean_are_no_texts(secrets: Secrets) -> None:
-    secrets.add([None, True, {"a": False}])
+def test_no_value_a_boolean_and_an_empty_text_are_not_searched_for(secrets: Secrets) -> None:
+    secrets.add([None, True, {"a": False}, ""])
     assert not secrets.holds("None of these is True or False")
 
 
