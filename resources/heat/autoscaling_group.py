@@ -101,11 +101,7 @@ class SizedGroup(GroupResource):
         raise NotImplementedError
 
     def update_rollout(
-        self,
-        target: ResourceView,
-        changed: frozenset[str],
-        members: Sequence[GroupMember],
-        context: GoalContext,
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember]
     ) -> Rollout:
         """Return batches if the definition of the members changes, then a step to the requested size."""
         rules = self.size_rules(target.properties)
@@ -356,9 +352,12 @@ def check_sizes(properties: JsonMap, *, least: str, most: str, capacity: str) ->
 
 
 def _names(key: str, used: set[str]) -> Iterator[str]:
-    """Yield names for new members in Heat's form, the same for each repetition of a step."""
+    """Yield names for new members in Heat's form, the same for each repetition of a step.
+
+    :param key: the key of the step; "": there is none, so nobody knows the names: numbers replace them.
+    """
     for number in itertools.count():
         digest = hashlib.sha256(f"{key}/{number}".encode()).digest()
-        name = base64.b32encode(digest).decode().lower()[:12]
+        name = base64.b32encode(digest).decode().lower()[:12] if key else f"new-{number}"
         if name not in used:
             yield name

@@ -11,7 +11,6 @@ from ..contract import (
     ANY_NAME,
     Attribute,
     ChildGoal,
-    GoalContext,
     GroupMember,
     Property,
     ResourceView,
@@ -173,11 +172,7 @@ class ResourceGroup(GroupResource):
         return Rollout([*steps[:-1], None], policy["pause_time"], data)
 
     def update_rollout(
-        self,
-        target: ResourceView,
-        changed: frozenset[str],
-        members: Sequence[GroupMember],
-        context: GoalContext,
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember]
     ) -> Rollout:
         """Return batches if the definition of the members changes and the policy has them."""
         check_members(

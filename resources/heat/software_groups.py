@@ -11,7 +11,6 @@ from ..contract import (
     ANY_NAME,
     Attribute,
     ChildGoal,
-    GoalContext,
     GroupMember,
     Property,
     ResourceView,
@@ -109,11 +108,7 @@ class SoftwareDeploymentGroup(GroupResource):
         return self._rollout(target, "batch_create")
 
     def update_rollout(
-        self,
-        target: ResourceView,
-        changed: frozenset[str],
-        members: Sequence[GroupMember],
-        context: GoalContext,
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember]
     ) -> Rollout:
         """Return batches, if the policy has them."""
         self._check(target)

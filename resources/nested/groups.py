@@ -29,7 +29,7 @@ from ..contract import (
     StepContext,
 )
 from .base import NestedType, child_of, failure_of, wait_for_child
-from .members import REFS_MAP, RequestedAttribute
+from .members import REFS_MAP, RequestedAttribute, member_bodies
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,7 @@ class GroupResource(NestedType):
         return Rollout()
 
     def update_rollout(
-        self,
-        target: ResourceView,
-        changed: frozenset[str],
-        members: Sequence[GroupMember],
-        context: GoalContext,
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember]
     ) -> Rollout:
         """Return the steps from these members to the group that the properties describe."""
         return Rollout()
@@ -134,6 +130,42 @@ class GroupResource(NestedType):
         :param members: members of the child now.
         """
         raise NotImplementedError
+
+    def foresees(self, target: ResourceView, changed: frozenset[str]) -> bool:
+        """Return whether its members follow from its properties and stored data, before a step runs.
+
+        :param changed: the properties that change; of a new group all.
+        """
+        return True
+
+    def whole_goal(self, target: ResourceView) -> ChildGoal:
+        """Return the goal of the child at the end of a creation."""
+        rollout = self.create_rollout(target)
+        return self.step_goal(dataclasses.replace(target, data={**target.data, **rollout.data}), None, ())
+
+    def steps_ahead(
+        self, target: ResourceView, changed: frozenset[str], members: Sequence[GroupMember]
+    ) -> list[ChildGoal]:
+        """Return the goals of the child for all steps of an update, in their order.
+
+        Each step finds what the one before it has left, without failures.
+
+        :param members: members of the child now, in their order.
+        """
+        rollout = self.update_rollout(target, changed, members)
+        target = dataclasses.replace(target, data={**target.data, **rollout.data})
+        goals = []
+        for step in rollout.steps:
+            goal = self.step_goal(target, step, members)
+            present = {member.name: member for member in members}
+            members = [
+                dataclasses.replace(
+                    present.get(name, GroupMember(name, None)), definition=body, is_failed=False
+                )
+                for name, body in member_bodies(goal).items()
+            ]
+            goals.append(goal)
+        return goals
 
     def member_attribute(self, attribute: str, path: Sequence[str | int]) -> RequestedAttribute | None:
         if attribute in self.path_attributes and not path:
@@ -173,7 +205,7 @@ class GroupResource(NestedType):
         state = context.children.state()
         if state is None:
             raise ReplaceNeeded
-        rollout = self.update_rollout(target, changed, context.children.members(), context)
+        rollout = self.update_rollout(target, changed, context.children.members())
         return self.start_rollout(target, state, rollout, context)
 
     def start_rollout(

@@ -41,6 +41,13 @@ def group_goal(members: Mapping[str, Definition], values: JsonMap, *, copies: in
     return ChildGoal(template, generated=True, copies=copies)
 
 
+def member_bodies(goal: ChildGoal) -> Mapping[str, Definition]:
+    """Return the definitions of the members in the goal of a child, by name."""
+    assert isinstance(goal.template, Mapping), "a generated template is a map"
+    bodies: Mapping[str, Definition] = goal.template.get("resources") or {}
+    return bodies
+
+
 def values_of(names: Sequence[str], requested: Iterable[RequestedAttribute], maps: str) -> dict[str, Json]:
     """Return outputs for the requested attributes of a group with these members.
 

@@ -59,13 +59,10 @@ class GoalMaker:
         template = self._tree.templates.get(stack.template_id)
         return "" if template is None else json.dumps(template.template)
 
-    def resizing(self, nested: NestedResource, context: GoalContext) -> Resizing:
-        """Return what an update with the same template would change in a group, as far as it can be computed.
-
-        :param context: the context of the resource.
-        """
+    def resizing(self, nested: NestedResource) -> Resizing:
+        """Return what an update with the same template would change in a group, as far as that is known."""
         try:
-            return resizing_of(nested, self._tree.templates.get(nested.stack.template_id), context)
+            return resizing_of(nested, self._tree.templates.get(nested.stack.template_id))
         except (StepError, TemplateError, LookupError):
             return Resizing()  # The update says then what is wrong; the move does without.
 

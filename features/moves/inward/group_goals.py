@@ -10,10 +10,10 @@ from ....db.rows import Resource
 from ....db.states import Status
 from ....engine.context import Compiled
 from ....resources.contract.children import ChildGoal, GroupMember, in_order
-from ....resources.contract.context import GoalContext
 from ....resources.contract.views import ResourceView
 from ....resources.nested.base import NestedType
 from ....resources.nested.groups import Batch, GroupResource
+from ....resources.nested.members import member_bodies
 from ....shapes import Json, JsonMap
 from ....template.language import ResourceDefinition
 from ..heat.rows import HeatStack, HeatTemplate
@@ -57,12 +57,12 @@ def group_goal_of(nested: NestedResource, template: HeatTemplate | None) -> Chil
         return None
     members = _members(nested, plugin, template)
     whole = plugin.step_goal(nested.target, None, members)
-    if _bodies(whole) == {member.name: member.definition for member in members}:
+    if member_bodies(whole) == {member.name: member.definition for member in members}:
         return whole  # An update would have it in the same order.
     return plugin.step_goal(nested.target, Batch(len(members), 0), members)
 
 
-def resizing_of(nested: NestedResource, template: HeatTemplate | None, context: GoalContext) -> Resizing:
+def resizing_of(nested: NestedResource, template: HeatTemplate | None) -> Resizing:
     """Return what an update with the same template would change in a group; nothing in other resources."""
     plugin = nested.plugin
     if not isinstance(plugin, GroupResource):
@@ -71,16 +71,8 @@ def resizing_of(nested: NestedResource, template: HeatTemplate | None, context: 
     failed = {row.name for row in nested.stack.resources if row.status == Status.FAILED}
     before = {member.name: member.definition for member in members}
     members = in_order(replace(member, is_failed=member.name in failed) for member in members)
-    rollout = plugin.update_rollout(nested.target, frozenset(), members, context)
-    target = replace(nested.target, data={**nested.target.data, **rollout.data})
-    for step in rollout.steps:
-        created = {member.name: member for member in members}
-        after = _bodies(plugin.step_goal(target, step, members))
-        members = [
-            replace(created.get(name, GroupMember(name, body)), definition=body)
-            for name, body in after.items()
-        ]
-    final = {member.name: member.definition for member in members}
+    *_, last = plugin.steps_ahead(nested.target, frozenset(), members)
+    final = member_bodies(last)
     return Resizing(
         deleted=sorted(before.keys() - final.keys()),
         created=sorted(final.keys() - before.keys()),
@@ -92,7 +84,7 @@ def _members(
     nested: NestedResource, plugin: GroupResource, template: HeatTemplate | None
 ) -> list[GroupMember]:
     """Return the members that a group has in Heat, the oldest first."""
-    expected = _bodies(plugin.step_goal(nested.target, None, ()))
+    expected = member_bodies(plugin.step_goal(nested.target, None, ()))
     pattern = next(iter(expected.values()), {})
     bodies = {} if template is None else _heat_bodies(template)
     members = []
@@ -108,11 +100,6 @@ def _members(
             GroupMember(row.name, definition, created_at=row.created_at, physical_id=row.physical_id)
         )
     return sorted(members, key=lambda member: member.place)
-
-
-def _bodies(goal: ChildGoal) -> Mapping[str, JsonMap]:
-    assert isinstance(goal.template, Mapping), "a generated template is a map"
-    return dict(goal.template.get("resources") or {})
 
 
 def _heat_bodies(template: HeatTemplate) -> dict[str, JsonMap]:

@@ -223,7 +223,7 @@ class StackBuilder:
         reading = self._read_context(place, surroundings, template=template)
         compiled = self._goals.of_nested(nested, surroundings.secrets, reading)
         child = self.build(stack, compiled, ParentOf(surroundings.stack, row.id))
-        child = replace(child, resizing=self._goals.resizing(nested, reading))
+        child = replace(child, resizing=self._goals.resizing(nested))
         context = self._read_context(place, surroundings, child=child)
         state = context.children.state()
         assert state is not None, "the child is built"

@@ -109,6 +109,12 @@ class LaunchedGroup(SizedGroup):
         """Return the definition of a server."""
         return launch_of(target.properties[CONFIGURATION], context)
 
+    def foresees(self, target: ResourceView, changed: frozenset[str]) -> bool:
+        """Return whether the servers are launched as before: otherwise only a step can read how."""
+        return (
+            LAUNCH in target.data and CONFIGURATION not in changed and not target.properties.get("InstanceId")
+        )
+
     def tags(self, target: ResourceView) -> list[Json]:
         """Return the tags of each server; one of the group's own names it to metering services."""
         tags = [dict(tag) for tag in target.properties["Tags"] or ()]

@@ -231,5 +231,5 @@ def test_a_template_under_another_name_is_taken_at_once_and_in_no_batch():
     for kind, steps in (("b.yaml", 1), ("c.yaml", 2)):
         definition = {"type": kind, "properties": {"x": 1}}
         target = target_of(plugin, {"count": 2, "resource_def": definition}, update_policy=rolling)
-        rollout = plugin.update_rollout(target, frozenset({"resource_def"}), old, FakeContext())
+        rollout = plugin.update_rollout(target, frozenset({"resource_def"}), old)
         assert len(rollout.steps) == steps
