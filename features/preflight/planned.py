@@ -1,5 +1,6 @@
 """Plans of what an action makes and deletes, stack by stack of a tree; pure."""
 
+import typing
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,20 @@ from ...resources.contract.preflight import PlannedStack
 from ...resources.registry import ResourceRegistry
 from ...shapes import JsonMap
 from ...template.language import CompiledTemplate, Path, ResourceDefinition
-from ..preview.plan import ChangeKind, NestedChanges, ResourceChange
+from ..preview.plan import ChangeKind, NestedChanges, ResourceChange, Turn
+
+
+class GroupTurn(typing.NamedTuple):
+    """The batches of a group in which a resource changes.
+
+    :ivar group: the path of the group's stack.
+    """
+
+    group: Path
+    turn: Turn
+
+
+NO_BATCHES: Mapping[str, GroupTurn] = {}
 
 
 @dataclass(frozen=True)
@@ -31,6 +45,8 @@ class PlannedPart:
     :ivar changing: types of the resources that the action makes or changes.
     :ivar unsure: types of the resources that are not certain to be there.
     :ivar copies: number of equal stacks that it stands for.
+    :ivar batches: of resources that change in the batches of a group, the batches, by name.
+    :ivar is_passing: whether the action deletes at its end what it makes here.
     """
 
     path: Path
@@ -44,6 +60,8 @@ class PlannedPart:
     changing: frozenset[str] = frozenset()
     unsure: frozenset[str] = frozenset()
     copies: int = 1
+    batches: Mapping[str, GroupTurn] = field(default_factory=dict)
+    is_passing: bool = False
 
     @property
     def after(self) -> Mapping[str, KnownResource]:
@@ -114,8 +132,17 @@ def _external_ids(definitions: Iterable[ResourceDefinition]) -> dict[str, str]:
 
 
 def _updated(
-    changes: Sequence[ResourceChange], registry: ResourceRegistry, path: Path
+    changes: Sequence[ResourceChange],
+    registry: ResourceRegistry,
+    path: Path,
+    batches: Mapping[str, GroupTurn] = NO_BATCHES,
+    *,
+    is_passing: bool = False,
 ) -> Iterator[PlannedPart]:
+    """Yield the parts of a stack and of those below it.
+
+    :param batches, is_passing: attributes of the part.
+    """
     kinds = {item.name: item.effect for item in changes}
     types: dict[str, ResourceType] = {}
     after: dict[str, KnownResource] = {}
@@ -154,15 +181,37 @@ def _updated(
         if item.effect is ChangeKind.UPDATED and item.row is not None and item.row.data is not None
     }
     kept = frozenset(copied)
-    yield PlannedPart(path, planned, types, before, gone, kept, stored, unknown, changing)
+    yield PlannedPart(
+        path,
+        planned,
+        types,
+        before,
+        gone,
+        kept,
+        stored,
+        unknown,
+        changing,
+        batches=batches,
+        is_passing=is_passing,
+    )
     for item in changes:
         for child in item.inside:
-            yield from _inside(child, registry, (*path, "resources", item.name))
+            below = (*path, "resources", item.name)
+            yield from _inside(child, registry, below, batches.get(item.name), is_passing=is_passing)
 
 
-def _inside(child: NestedChanges, registry: ResourceRegistry, path: Path) -> Iterator[PlannedPart]:
-    if child.items is not None:
-        yield from _updated(child.items, registry, path)
+def _inside(
+    child: NestedChanges, registry: ResourceRegistry, path: Path, batch: GroupTurn | None, *, is_passing: bool
+) -> Iterator[PlannedPart]:
+    """Yield the parts of a nested stack, which changes with the resource that it is.
+
+    :param batch: the batches of a group around it in which that resource changes.
+    """
+    for items, is_brief in ((child.items, is_passing), (child.passing, True)):
+        if items:
+            own = {name: GroupTurn(path, turn) for name, turn in child.turns.items()}
+            batches = own if batch is None else {item.name: batch for item in items}
+            yield from _updated(items, registry, path, batches, is_passing=is_brief)
 
 
 def _known(definition: ResourceDefinition, plugin: ResourceType) -> KnownResource:

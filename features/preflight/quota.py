@@ -2,12 +2,15 @@
 
 An update holds an old thing until its replacement is made, so it may need more at its peak than it has at
 its end.  Two amounts bound the peak, whatever the order of the tasks: it is not below the larger one of the
-end and of what one replacement holds, and not above the sum of all that is made.
+end and of what one replacement holds, and not above the sum of all that is made.  Of a group that changes in
+batches, it is not above what the fullest batch holds.
 """
 
+import itertools
 import typing
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...resources.contract.known_stack import KnownResource
 from ...resources.contract.plugin import ResourceType
@@ -15,7 +18,7 @@ from ...resources.contract.preflight import Certainty, CloudFacts, QuotaNeeds, n
 from ...resources.openstack.limits import Allowance, allowance
 from ...template.language import Path
 from .findings import CloudFinding, FindingKind
-from .planned import PlannedPart
+from .planned import GroupTurn, PlannedPart
 
 UNTIL_GONE = "while what is replaced or deleted exists, too"
 
@@ -33,11 +36,13 @@ class QuotaClaim:
 
     :ivar taken: amounts by quota; None: the amount is not known before a step.
     :ivar returned: amounts that are free once the old thing is gone.
+    :ivar batch: the batches of a group in which it takes and releases them; None: no batch waits for it.
     """
 
     path: Path
     taken: Mapping[Quota, int | None] = field(default_factory=dict)
     returned: Mapping[Quota, int | None] = field(default_factory=dict)
+    batch: GroupTurn | None = None
 
 
 def find_exceeded(parts: Sequence[PlannedPart], cloud: CloudFacts) -> Iterator[CloudFinding]:
@@ -67,13 +72,15 @@ def _claims(planned: PlannedPart, cloud: CloudFacts) -> Iterator[QuotaClaim]:
     for name, resource in planned.after.items():
         path = (*planned.path, "resources", name)
         if name in planned.stack.new:
-            gone = planned.before[name] if name in planned.gone else None
-            yield QuotaClaim(path, needs(resource), needs(gone))
+            gone = planned.before[name] if name in planned.gone else resource if planned.is_passing else None
+            yield QuotaClaim(path, needs(resource), needs(gone), planned.batches.get(name))
         elif name in planned.before:
-            yield _change(path, needs(planned.before[name]), needs(resource))
+            change = _change(path, needs(planned.before[name]), needs(resource))
+            yield replace(change, batch=planned.batches.get(name))
     for name, resource in planned.before.items():
         if name not in planned.after and name in planned.gone:
-            yield QuotaClaim((*planned.path, "resources", name), returned=needs(resource))
+            path = (*planned.path, "resources", name)
+            yield QuotaClaim(path, returned=needs(resource), batch=planned.batches.get(name))
     for name in planned.copied:
         plugin, _ = planned.gone[name]
         copy = needs_of(plugin.copy_quota, planned.before[name])
@@ -113,7 +120,7 @@ def _change(path: Path, old: Mapping[Quota, int | None], new: Mapping[Quota, int
 def _judge(quota: Quota, claims: Sequence[QuotaClaim], available: Allowance) -> Iterator[CloudFinding]:
     free = available.free
     assert free is not None, "an unlimited quota is not judged"
-    taken = sum(claim.taken.get(quota) or 0 for claim in claims)
+    taken = _largest_peak(quota, claims)
     open_claims = [claim for claim in claims if claim.taken.get(quota, 0) is None]
     if (least := _least_peak(quota, claims)) > free:
         yield _exceeded(quota, claims, available, least, Certainty.CERTAIN)
@@ -140,6 +147,19 @@ def _least_peak(quota: Quota, claims: Sequence[QuotaClaim]) -> int:
     total = sum(returned)
     replacing = (own - (total - old) for own, old in zip(taken, returned, strict=True))
     return max([sum(taken) - total, *replacing])
+
+
+def _largest_peak(quota: Quota, claims: Sequence[QuotaClaim]) -> int:
+    """Return the amount above which the action never holds anything, in whatever order its tasks run."""
+    peak = sum(claim.taken.get(quota) or 0 for claim in claims if claim.batch is None)
+    for group in dict.fromkeys(claim.batch.group for claim in claims if claim.batch is not None):
+        held: Counter[int] = Counter()
+        for claim in claims:
+            if claim.batch is not None and claim.batch.group == group:
+                held[claim.batch.turn.taking] += claim.taken.get(quota) or 0
+                held[claim.batch.turn.returning + 1] -= claim.returned.get(quota) or 0
+        peak += max(0, *itertools.accumulate(held[number] for number in sorted(held)))
+    return peak
 
 
 def _exceeded(

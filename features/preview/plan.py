@@ -6,6 +6,7 @@ where the result depends on such a value the preview says so.
 """
 
 import enum
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,6 +28,7 @@ from ...resources.contract.properties import (
     respelled,
 )
 from ...resources.contract.schema import Property
+from ...resources.contract.views import ResourceView, StackFacts
 from ...resources.registry import ResourceRegistry
 from ...resources.update_decision import (
     RESTRICTED,
@@ -89,12 +91,27 @@ class NestedChanges:
     :ivar stack_id: id of the stack; "": it does not exist yet.
     :ivar items: the changes; None: they are not known before the update.
     :ivar things: ids of all things of the stack and its nested stacks, where the changes are not known.
+    :ivar turns: of a group that changes in batches, the batch in which each member changes, by name.
+    :ivar passing: the members of such a group that exist only while others are changed.
     """
 
     stack_id: StackId
     stack_name: str
     items: "Sequence[ResourceChange] | None"
     things: frozenset[str] = frozenset()
+    turns: Mapping[str, "Turn"] = field(default_factory=dict)
+    passing: "Sequence[ResourceChange]" = ()
+
+
+class Turn(typing.NamedTuple):
+    """The batches of a group in which a member changes, by their numbers.
+
+    :ivar taking: the batch that makes something.
+    :ivar returning: the batch at whose end something is gone.
+    """
+
+    taking: int
+    returning: int
 
 
 class Unchangeable(Exception):
@@ -220,6 +237,48 @@ class UpdatePreview:
         """
         plugin = self._registry.get(definition.type)
         return None if self._unknown(definition, plugin) else self._resolved(definition, plugin, {})
+
+    def target_of(
+        self, definition: ResourceDefinition, row: Resource | None, stack: StackFacts
+    ) -> tuple[ResourceView, frozenset[str]] | None:
+        """Return a resource as the step of its update would see it, with the names of what changes.
+
+        :param row: the resource as it is; None: it is new.
+        :param stack: the stack of the resource.
+        :returns: None: some values are not known yet.
+        :raises TemplateError: a value does not fit.
+        :raises PropertyError: the update policy does not fit.
+        :raises SealError: a key is not there.
+        """
+        properties = self.known_properties(definition)
+        if properties is None or self._unknown_sources(definition.update_policy):
+            return None
+        plugin = self._registry.get(definition.type)
+        policy = evaluate(definition.update_policy, RowLookup(self._rows, self._unseal))
+        target = ResourceView(
+            id=0,
+            name=definition.name,
+            type=definition.type,
+            stack=stack,
+            properties=properties,
+            key="",
+            update_policy=resolve_properties(plugin.update_policy_schema, policy),
+            requested_attributes=definition.requested_attributes,
+            template=definition.template,
+        )
+        if row is None:
+            return target, frozenset(properties)
+        schema = plugin.properties_schema
+        before = properties_in_clear(plugin, row.properties, self._unseal)
+        before, _ = self._respelled(row, schema, before, properties)
+        target = replace(
+            target,
+            id=row.id,
+            data=in_clear(row.data, self._unseal) or {},
+            creation_key=row.key or "",
+            physical_id=row.physical_id,
+        )
+        return target, changed(schema, before, properties)
 
     def sealed_properties(self, definition: ResourceDefinition) -> Residual:
         """Return the properties that `known_properties` returns, with their secrets sealed."""

@@ -1,6 +1,7 @@
 """Previews of updates, also of the stacks that the stack's resources are; nothing is stored."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...db import resources
@@ -17,7 +18,8 @@ from ...engine.stack_state import check_updatable
 from ...engine.tree_budget import TreeBudget
 from ...template.budget import Budget
 from ...template.compile import Identity
-from .child import compile_previewed_child
+from ...template.errors import LimitExceeded
+from .forecasts import ChildForecasts, is_group
 from .plan import (
     ChangeKind,
     NestedChanges,
@@ -27,6 +29,9 @@ from .plan import (
     UpdatePreview,
     preview_update,
 )
+
+GROUPS_WITHIN = 2.0
+"""Seconds of processor time for the members of groups in a preview: there may be thousands."""
 
 
 def preview_changes(
@@ -64,6 +69,7 @@ class _TreePreview:
         self._context = context
         self._budget = TreeBudget(context.settings.tree)
         self._work = Budget(context.settings.limits.budget)
+        self._group_work: Budget | None = None
 
     def of_stack(
         self, compiled: Compiled, stack: Stack, *, converge: bool = False, nested: bool = True
@@ -113,10 +119,40 @@ class _TreePreview:
         parent = compiled.identity
         name = f"{parent.stack_name}-{item.name}"
         identity = Identity(name, "", parent.project_id) if child is None else identity_of(child)
-        goal = compile_previewed_child(self._context, definition, preview, compiled, identity, self._work)
-        changes = None if goal is None else self._of_child(child, goal)
-        things = self._things(child) if child is not None and changes is None else frozenset()
-        return [*deleted, NestedChanges(StackId(identity.stack_id), identity.stack_name, changes, things)]
+        planned = NestedChanges(StackId(identity.stack_id), identity.stack_name, None)
+        with self._optional(is_group(self._context.registry.get(definition.type))):
+            forecasts = ChildForecasts(self._context, preview, compiled, self._work)
+            forecast = forecasts.of(definition, item.row if stays else None, child, identity)
+            if forecast is not None:
+                passing = None if forecast.passing is None else self._of_child(None, forecast.passing)
+                changes = self._of_child(child, forecast.last)
+                planned = replace(planned, items=changes, turns=forecast.turns, passing=passing or ())
+        if child is not None and planned.items is None:
+            planned = replace(planned, things=self._things(child))
+        return [*deleted, planned]
+
+    @contextlib.contextmanager
+    def _optional(self, is_optional: bool) -> Iterator[None]:
+        """Let the forecast of a group take from a budget of its own, and end where that is spent.
+
+        A preview compiles each member, the update one for all: so a group that an update may have can be too
+        large for a preview, which then says that its members are not known.
+        """
+        outer = self._work
+        if not is_optional or outer is self._group_work:
+            yield
+            return
+        if self._group_work is None:
+            limits = self._context.settings.limits.budget
+            seconds = min(limits.seconds or GROUPS_WITHIN, GROUPS_WITHIN)
+            self._group_work = Budget(replace(limits, seconds=seconds))
+        self._work = self._group_work
+        try:
+            yield
+        except LimitExceeded:
+            pass
+        finally:
+            self._work = outer
 
     def _of_child(self, child: Stack | None, goal: Compiled) -> list[ResourceChange] | None:
         if child is None:

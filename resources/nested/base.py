@@ -64,9 +64,6 @@ class NestedType(PolledAlike):
     #: Keys of the stored data that `with_past` reads.
     remembered: typing.ClassVar[Sequence[str]] = ()
 
-    #: `static_goal`, where it returns a goal, describes the child completely.
-    previewable: typing.ClassVar[bool] = True
-
     def child_goal(self, target: ResourceView, context: GoalContext) -> ChildGoal:
         """Return the goal of the child."""
         raise NotImplementedError

@@ -105,7 +105,6 @@ class GroupResource(NestedType):
     """Base of the groups."""
 
     has_member_attributes = True
-    previewable = False
     #: Attributes of the group itself, not of its members.
     own_attributes: typing.ClassVar[frozenset[str]] = frozenset()
     #: Attributes whose path names the attribute of the members.

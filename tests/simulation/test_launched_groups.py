@@ -12,7 +12,9 @@ from simulation.test_scaling import scaled, signal
 from simulation.world import World
 from stoker.db.rows import Stack
 from stoker.db.states import Status
+from stoker.engine.planning.requests import Goal, UpdateRequest
 from stoker.engine.stacks import delete_stack
+from stoker.features.preview.updates import preview_changes
 from stoker.template.errors import TemplateError
 
 RESOURCE_TYPES = types_of("openstack.nova")
@@ -261,3 +263,20 @@ def test_a_deleted_group_leaves_nothing(world: World) -> None:
     delete_stack(world.context, stack)
     settled(world, stack)
     assert world.cloud.objects == {}
+
+
+def test_a_preview_names_the_servers_that_another_size_adds_unless_their_launch_changes(
+    world: World,
+) -> None:
+    stack = create_stack(world, {"launch": launch(), "g": instances(2)})
+
+    def kinds(image: str = "old") -> list[str] | None:
+        template = hot({"launch": launch(image), "g": instances(4)})
+        request = UpdateRequest(Goal(template, files=FILES, environment=MAPPED))
+        changes = preview_changes(world.context, world.stack(stack.id), request, nested=True)
+        [inside] = [item.inside for item in changes if item.name == "g"]
+        items = inside[0].items
+        return None if items is None else sorted(item.effect.value for item in items)
+
+    assert kinds() == ["added", "added", "updated", "updated"]
+    assert kinds("new") is None

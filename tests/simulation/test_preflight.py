@@ -256,14 +256,65 @@ def test_an_update_counts_what_it_makes_changes_and_deletes(site: Site) -> None:
     assert findings[-1]["message"] == "it is replaced, and its data go with it"
 
 
+def group(count: Json, policy: Json = None, kind: str = "k", **properties: Json) -> Json:
+    """A group of disks, each named disk-NUMBER."""
+    body = {"count": count, "resource_def": disk(kind=kind), **properties}
+    rolling = {"update_policy": {"rolling_update": policy}} if policy else {}
+    return {"type": "OS::Heat::ResourceGroup", "properties": body, **rolling}
+
+
 def test_what_an_existing_group_has_is_no_stranger_to_its_stack(site: Site) -> None:
-    """A group decides during an update which members it makes; those that it has are known."""
-    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1, "resource_def": disk()}}
-    path = site.make({"used": disk(), "g": group})
-    larger = {**group, "properties": {**group["properties"], "count": 2}}
-    assert [item["message"] for item in site.update_findings(path, {"g": larger})] == [
+    """The goal of the members hangs on a disk that is replaced; those that exist are known."""
+
+    def template_for(count: int, kind: str = "k") -> Json:
+        member = group(count, kind={"get_resource": "d"})  # type: ignore[arg-type]
+        return {"used": disk(), "d": disk(kind=kind), "g": member}
+
+    path = site.make(template_for(1))
+    resources = template_for(2, "other")
+    del resources["used"]
+    assert [item["message"] for item in site.update_findings(path, resources)][1:] == [
         "not checked: what the nested stack will have is not known before the action"
     ]
+
+
+def test_a_larger_group_needs_what_its_new_members_need(site: Site) -> None:
+    path = site.make({"g": group(2)})
+    site.allow(volumes=1, gigabytes=9)
+    [finding] = site.update_findings(path, {"g": group(4)})
+    assert (finding["path"], finding["needed"], finding["certainty"]) == (
+        "resources.g.resources.3",
+        "2",
+        "certain",
+    )
+    assert site.update_findings(path, {"g": group(3)}) == []
+    # One that takes the place of a removed one may be made before that is gone.
+    site.allow(volumes=0, gigabytes=9)
+    removing = group(2, removal_policies=[{"resource_list": ["0"]}])
+    assert [item["certainty"] for item in site.update_findings(path, {"g": removing})] == ["likely"]
+    assert site.update_findings(path, {"g": group(2)}) == site.update_findings(path, {"g": group(1)}) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "free", "needed"),
+    [
+        (None, 2, "3"),
+        (None, 3, None),
+        ({"max_batch_size": 1}, 1, None),
+        ({"max_batch_size": 2}, 1, "2"),
+        # Two extra members are there while the batches of two replace the others.
+        ({"max_batch_size": 2, "min_in_service": 3}, 3, "4"),
+        ({"max_batch_size": 2, "min_in_service": 3}, 1, "4"),
+        ({"max_batch_size": 2, "min_in_service": 3}, 4, None),
+    ],
+)
+def test_a_rolling_update_needs_what_its_fullest_batch_holds(
+    site: Site, policy: Json, free: int, needed: str | None
+) -> None:
+    path = site.make({"g": group(3)})
+    site.allow(volumes=free, gigabytes=99)
+    findings = site.update_findings(path, {"g": group(3, policy, kind="other")})
+    assert [item["needed"] for item in findings if item["kind"] == "quota"] == ([needed] if needed else [])
 
 
 def scaled_group(**properties: Json) -> Json:

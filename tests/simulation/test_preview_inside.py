@@ -3,15 +3,17 @@
 import json
 import pathlib
 import typing
+from collections import Counter
 
 import pytest
 from simulation.helpers import on, rows
-from simulation.nested import INNER, child, children, created, hot, inner, server, settled
+from simulation.nested import INNER, child, children, created, group, hot, inner, server, settled, updated
 from simulation.world import World
 from stoker.db import resources
 from stoker.db.ids import StackId
 from stoker.db.rows import Stack
 from stoker.engine.planning.requests import Goal, UpdateRequest
+from stoker.features.preview import updates
 from stoker.features.preview.plan import ResourceChange
 from stoker.features.preview.updates import preview_changes
 
@@ -111,11 +113,98 @@ def test_what_hangs_on_values_that_are_not_known_yet_is_not_guessed(world: World
     assert previewed(world, stack, template_for(2)) == {"a": "replaced", "n": "updated", "n/*": "?"}
 
 
-def test_of_a_group_it_is_said_that_nothing_can_be_said(world: World) -> None:
-    def template_for(count: int) -> Json:
-        group = {"count": count, "resource_def": server()}
-        return hot({"g": {"type": "OS::Heat::ResourceGroup", "properties": group}})
+def test_a_group_has_the_members_after_its_update_that_its_preview_names(world: World) -> None:
+    stack = created(world, hot({"g": group(2)}))
+    assert previewed(world, stack, hot({"g": group(2)})) == {
+        "g": "updated",
+        "g/0": "unchanged",
+        "g/1": "unchanged",
+    }
+    fewer = {"removal_policies": [{"resource_list": ["0"]}]}
+    larger = hot({"g": group(3, **fewer), "new": group(1)})
+    assert previewed(world, stack, larger) == {
+        "g": "updated",
+        "g/1": "unchanged",
+        "g/2": "added",
+        "g/3": "added",
+        "g/0": "deleted",
+        "new": "added",
+        "new/0": "added",
+    }
+    updated(world, stack, larger)
+    assert set(ids(world, children(world, stack)["g"].id)) == {"1", "2", "3"}
+    # Names that were removed once are not used again.
+    assert previewed(world, stack, hot({"g": group(4), "new": group(1, member={"size": 7})})) == {
+        "g": "updated",
+        **{f"g/{name}": "unchanged" for name in "123"},
+        "g/4": "added",
+        "new": "updated",
+        "new/0": "replaced",
+    }
+    assert previewed(world, stack, hot({})) == {
+        "g": "deleted",
+        **{f"g/{name}": "deleted" for name in "123"},
+        "new": "deleted",
+        "new/0": "deleted",
+    }
+
+
+@pytest.mark.parametrize(
+    ("desired", "size"),
+    [({"desired_capacity": 3}, 3), ({}, 2), ({"min_size": 5}, 5), ({"desired_capacity": 1}, 1)],
+)
+def test_a_scaling_group_is_previewed_at_the_size_that_its_update_brings_it_to(
+    world: World, desired: Json, size: int
+) -> None:
+    def template_for(**properties: Json) -> Json:
+        body = {"min_size": 1, "max_size": 9, "resource": server(), **properties}
+        return hot({"g": {"type": "OS::Heat::AutoScalingGroup", "properties": body}})
+
+    stack = created(world, template_for(desired_capacity=2))
+    kinds = Counter(previewed(world, stack, template_for(**desired)).values())
+    assert kinds["added"] == max(0, size - 2)
+    assert kinds["deleted"] == max(0, 2 - size)
+    updated(world, stack, template_for(**desired))
+    assert len(ids(world, children(world, stack)["g"].id)) == size
+
+
+def test_the_members_of_a_group_are_not_known_while_they_change_or_wait_for_others(world: World) -> None:
+    def template_for(size: int, count: int = 1) -> Json:
+        return hot({"a": server(size=size), "g": group(count, member={"value": {"get_resource": "a"}})})
 
     stack = created(world, template_for(1))
-    assert previewed(world, stack, template_for(2)) == {"g": "updated", "g/*": "?"}
-    assert previewed(world, stack, hot({})) == {"g": "deleted", "g/0": "deleted"}
+    assert previewed(world, stack, template_for(2, 2)) == {"a": "replaced", "g": "updated", "g/*": "?"}
+    assert previewed(world, stack, template_for(1, 2))["g/1"] == "added"
+
+
+def test_a_secret_in_a_member_is_no_text_of_a_preview(world: World) -> None:
+    def template_for(count: int, value: str) -> Json:
+        parameters = {"p": {"type": "string", "hidden": True, "default": value}}
+        return hot({"g": group(count, member={"value": {"get_param": "p"}})}, parameters=parameters)
+
+    stack = created(world, template_for(1, "s3cret"))
+    request = UpdateRequest(Goal(template_for(2, "an0ther")))
+    (change,) = preview_changes(world.context, world.stack(stack.id), request, nested=True)
+    ((zero, one),) = [below.items or () for below in change.inside]
+    assert (zero.effect.value, list(zero.property_changes)) == ("updated", ["value"])
+    assert one.effect.value == "added"
+    texts = repr([zero.property_changes, one.definition, zero.definition])
+    assert "s3cret" not in texts
+    assert "an0ther" not in texts
+
+
+def test_a_group_that_is_too_large_to_look_at_costs_no_preview(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The update itself compiles one member for all."""
+    monkeypatch.setattr(updates, "GROUPS_WITHIN", 1e-9)
+    files = {INNER: json.dumps(hot({"s": server(value="x" * 3000)}))}
+    resources = {"g": group(1), "n": {"type": INNER}}
+    stack = created(world, hot(resources), files=files)
+    resources["g"] = group(3000)
+    assert previewed(world, stack, hot(resources), files) == {
+        "g": "updated",
+        "g/*": "?",
+        "n": "updated",
+        "n/s": "unchanged",
+    }
