@@ -59,7 +59,7 @@ test: ready
 test-full: prepared
 	$(BIN)/python -m pytest -q -n $(WORKERS) --tier full -m "not alone" $(CHECKED) $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -q --tier full -m alone $(or $(PYTEST_ARGS),tests/process tests/services) || [ $$? -eq 5 ]  # 5: PYTEST_ARGS choose none of them
-	$(if $(PYTEST_ARGS),,$(if $(shell git rev-parse --quiet --verify HEAD~10 2>/dev/null),$(MAKE) --no-print-directory mutate CHANGED=HEAD~10 ARGS="--tests tests/unit tests/property tests/services/db --budget 900"))
+	$(if $(PYTEST_ARGS),,$(if $(shell git rev-parse --quiet --verify HEAD~10 2>/dev/null),$(MAKE) --no-print-directory mutate CHANGED=HEAD~10 ARGS="--budget 900"))
 
 # Of that, what `make test` has left out, as far as the time goes.
 test-rest: prepared

@@ -10,7 +10,9 @@ from cachetools import LRUCache
 from ..shapes import Json
 
 MOST_BYTES = 4 * 1024 * 1024
-"""Bytes that all documents of a process may take."""
+"""Bytes that all documents of one store may take."""
+_OVERHEAD = 600
+"""Bytes that each document takes beside its own, with its key and its place in the order."""
 _LARGEST = 256 * 1024
 """Bytes above which a document is not kept: a few large ones would drive out all others."""
 
@@ -30,15 +32,19 @@ class ParsedDocument:
         """Return the document."""
         return pickle.loads(self.pickled)  # This process has pickled it.
 
-    def __len__(self) -> int:
-        return len(self.pickled)
+    @property
+    def size(self) -> int:
+        """Return the bytes that it takes in a store."""
+        return len(self.pickled) + _OVERHEAD
 
 
 class ParsedDocuments:
-    """The YAML documents that a process has parsed last.  Thread-safe."""
+    """The YAML documents that were parsed last.  Thread-safe."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
-        self._documents: LRUCache[bytes, ParsedDocument] = LRUCache(most, getsizeof=len)
+        self._documents: LRUCache[bytes, ParsedDocument] = LRUCache(
+            most, getsizeof=lambda document: document.size
+        )
         self._lock = threading.Lock()
 
     def of(self, project_id: str) -> "ProjectDocuments":
@@ -59,7 +65,7 @@ class ParsedDocuments:
         if len(text) > _LARGEST:
             return
         document = ParsedDocument(events, pickle.dumps(tree))
-        if len(document) <= min(_LARGEST, self._documents.maxsize):
+        if document.size <= min(_LARGEST, self._documents.maxsize):
             with self._lock:
                 self._documents[_key(project_id, text)] = document
 

@@ -99,6 +99,8 @@ class HelperPool:
         cpu = min([self.limits.seconds, *(budget.seconds_left() for budget in budgets)])
         if cpu < LEAST:
             raise LimitReached("the time of all expressions together is used up")
+        # Before a place is taken: a project is not charged for the seconds in which the process starts.
+        self._fork_server.start()
         used = 0.0
         try:
             with self._places.occupied(owner, self.limits.seconds * WALL_CLOCK):

@@ -57,6 +57,19 @@ class ForkServerProcess:
         """
         return self._unfiltered
 
+    def start(self) -> None:
+        """Start the process unless it runs, and wait until it has loaded YAQL.
+
+        :raises HelperUnavailable: the host cannot start it.
+        """
+        if self._ready:
+            return
+        with self._locked():
+            self._start()
+            assert self._control is not None
+            with contextlib.suppress(OSError, ValueError):  # It died: `helper` starts it again.
+                self._greet(self._control)
+
     def helper(self) -> Helper:
         """Return a new helper.
 

@@ -27,7 +27,7 @@ BOUNDS = {
     "db/resources.py:types_in": "it returns the names of types",
     "db/stacks.py:lock_inside": SIZE,
     "db/work/breakpoints.py:held_in_tree": SIZE,
-    "engine/exports.py:_abandon": f"{SIZE}, after an export with the budget of the request",
+    "db/stacks.py:ids_inside": f"{SIZE}, after an export with the budget of the request",
 }
 """By caller of these queries what bounds its cost."""
 BUDGETS = {

@@ -1,9 +1,10 @@
 """Rows for the tests, and threads that act at the same moment."""
 
+import contextlib
 import threading
 import typing
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -275,3 +276,14 @@ def together(*jobs: Callable[[], T]) -> list[T | Exception]:
 def raised(results: Sequence[object]) -> list[Exception]:
     """The errors among the results of `together`."""
     return [result for result in results if isinstance(result, Exception)]
+
+
+@contextlib.contextmanager
+def rows_in_their_order(conn: sa.Connection) -> Iterator[None]:
+    """SQLite returns rows from the first to the last where a query does not say their order."""
+    is_sqlite = conn.dialect.name == "sqlite"
+    if is_sqlite:
+        conn.exec_driver_sql("PRAGMA reverse_unordered_selects = OFF")
+    yield
+    if is_sqlite:
+        conn.exec_driver_sql("PRAGMA reverse_unordered_selects = ON")

@@ -1,12 +1,20 @@
 """Objects of steps that did not stop: which rows keep them, and whose they are by the time the step ends."""
 
-import contextlib
 import typing
-from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import NOW, B, Graph, claim_all, resource, set_task, store_graph, task
+from services.db.rows import (
+    NOW,
+    B,
+    Graph,
+    claim_all,
+    resource,
+    rows_in_their_order,
+    set_task,
+    store_graph,
+    task,
+)
 from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.ids import TaskId
@@ -148,14 +156,3 @@ def test_an_object_of_a_resource_that_is_gone_is_the_users_where_its_stack_was_a
     database.write(delete)
     database.write(resolve_in_order)
     assert len(keepers(database, graph)) == is_nobodys
-
-
-@contextlib.contextmanager
-def rows_in_their_order(conn: sa.Connection) -> Iterator[None]:
-    """SQLite returns rows from the first to the last where a query does not say their order."""
-    is_sqlite = conn.dialect.name == "sqlite"
-    if is_sqlite:
-        conn.exec_driver_sql("PRAGMA reverse_unordered_selects = OFF")
-    yield
-    if is_sqlite:
-        conn.exec_driver_sql("PRAGMA reverse_unordered_selects = ON")

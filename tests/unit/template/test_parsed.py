@@ -1,5 +1,7 @@
 """Documents that were parsed before: whose they are, what they cost, and how many are kept."""
 
+import tracemalloc
+
 import pytest
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.planning.requests import Goal
@@ -40,12 +42,25 @@ def test_a_document_that_was_parsed_before_takes_as_many_steps() -> None:
 
 
 def test_the_documents_that_were_read_last_are_kept_as_far_as_there_is_room() -> None:
-    documents = ParsedDocuments(most=1000)
+    documents = ParsedDocuments(most=2200)
     parsed = documents.of("shop")
     texts = [f"a: {letter * 400}" for letter in "xyz"]
     for text in (texts[0], texts[1], texts[0], texts[2], "a: " + 2000 * "l"):
         load_document(text, parsed=parsed)
     assert [parsed.find(text) is not None for text in texts] == [True, False, True]
+
+
+def test_the_store_takes_no_more_memory_than_it_may() -> None:
+    """Many small texts count as what they take, not as their characters."""
+    documents = ParsedDocuments(most=1_000_000)
+    tracemalloc.start()
+    try:
+        for number in range(5000):
+            documents.keep("shop", f"a: {number}", {"a": number}, 5)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 1_500_000
 
 
 def test_a_template_that_a_project_sends_again_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:

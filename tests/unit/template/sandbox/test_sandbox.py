@@ -9,15 +9,16 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from harness.waiting import wait_for
 from stoker.cli.programs.status import Checks, Code
-from stoker.template.sandbox import evaluator, system_calls
+from stoker.template.sandbox import evaluator, spawn, system_calls
 from stoker.template.sandbox.errors import EvaluationError, HelperUnavailable, LimitReached, UnusableResult
 from stoker.template.sandbox.evaluator import Account, charged_to
 from stoker.template.sandbox.limits import MIB, HelperLimits
-from stoker.template.sandbox.places import Places
+from stoker.template.sandbox.places import LONGEST_WAIT, Places
 from stoker.template.sandbox.pool import HelperPool
 
 QUICK = HelperLimits(seconds=0.5, processes=2)
@@ -507,3 +508,23 @@ def test_the_check_of_upgrades_says_whether_calls_are_filtered(
         pytest.skip("the system has no filter")
     result = Checks(None).system_calls()
     assert (result.code, result.details.startswith(words)) == (Code.SUCCESS, True), result.details
+
+
+def test_the_start_of_the_process_is_no_use_of_a_projects_share(monkeypatch):
+    spawn_process = spawn._spawn
+
+    def slow(end):
+        time.sleep(LONGEST_WAIT + 0.2)
+        return spawn_process(end)
+
+    monkeypatch.setattr(spawn, "_spawn", slow)
+
+    def evaluate(pool):
+        with charged_to("shop", 30.0):
+            return pool.match("a", "a")
+
+    with own_pool(HelperLimits(seconds=30, processes=2)) as pool, ThreadPoolExecutor(8) as threads:
+        first = threads.submit(evaluate, pool)
+        time.sleep(0.9)  # By now each turn of the project would seem to take so long.
+        others = [threads.submit(evaluate, pool) for _ in range(7)]
+        assert [future.result() for future in (first, *others)] == [True] * 8
