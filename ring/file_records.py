@@ -4,6 +4,7 @@ import datetime
 import errno
 import logging
 import os
+import pathlib
 import tempfile
 import time
 import typing
@@ -60,23 +61,32 @@ def change(driver: typing.Any, group: bytes, record: Mapping[str, typing.Any]) -
 
     Whoever reads finds the old record or the new one, and a full disk leaves the old one.
 
-    :raises MemberNotJoined: it has no record.
+    :raises MemberNotJoined: it has no record, or that of another incarnation, which has replaced us.
     :raises OSError: the file cannot be written.
     """
     name = f"{driver._safe_member_id}.raw"
-    path = os.path.join(driver._group_dir, driver._make_filesystem_safe(group), name)
+    path = pathlib.Path(driver._group_dir, driver._make_filesystem_safe(group), name)
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     stored = {"member_id": driver._member_id, "encoded": False, "joined_on": now}
     content = utils.dumps({**stored, "capabilities": dict(record)})
-    # The lock of all members: one that replaces us must not find our record in the place of its own.
+    # The lock of all members: who replaces us waits for it, and we do not overwrite who has replaced us.
     with driver._driver_lock:
-        if not os.path.exists(path):
+        if _incarnation_in(path) != record["incarnation"]:
             raise coordination.MemberNotJoined(group, driver._member_id)
         handle, temporary = tempfile.mkstemp(dir=driver._tmpdir)
         try:
             with os.fdopen(handle, "wb") as file:
+                os.fchmod(handle, path.stat().st_mode)  # Members of other accounts read it, too.
                 file.write(content)
             os.replace(temporary, path)
         except OSError:
             os.unlink(temporary)
             raise
+
+
+def _incarnation_in(path: pathlib.Path) -> object:
+    """Return the incarnation of the record in a file; None: there is none that can be read."""
+    try:
+        return utils.loads(path.read_bytes())["capabilities"]["incarnation"]
+    except (FileNotFoundError, utils.SerializationError, ValueError, TypeError, KeyError):
+        return None

@@ -24,7 +24,7 @@ timing.py."""
 RENEWALS = 3
 """Renewals in the time after which the backend forgets us: two may be lost."""
 SUFFIX = "|0"
-"""Ends the id of each member, as releases that change records one by one expect it."""
+"""The end of each member's id: conductors that run side by side during an upgrade use the same one."""
 NEEDED = ("host", "incarnation", "started_at", "beat")
 
 

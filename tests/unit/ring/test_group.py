@@ -238,6 +238,27 @@ def test_a_heartbeat_changes_the_one_file_of_its_member_in_place(url: str, tmp_p
     assert list(tmp_path.glob("ring/tmp/*")) == []
 
 
+def test_a_late_heartbeat_does_not_overwrite_who_has_replaced_the_process(url: str) -> None:
+    """The old one has read the group before the new one joined."""
+    old = opened(url)
+    old.write(record("a", "old"))
+    read = old.read()
+    new = opened(url)
+    new.write(record("a", "new", started_at=2.0))
+    with pytest.raises(DroppedOut):
+        old.write(record("a", "old", beat=2), read)
+    assert [r["incarnation"] for r in new.read()] == ["new"]
+
+
+def test_a_record_that_has_changed_is_readable_by_whom_it_was(url: str, tmp_path: pathlib.Path) -> None:
+    a = opened(url)
+    a.write(record("a", "i"))
+    [path] = tmp_path.glob("ring/groups/*/*.raw")
+    path.chmod(0o664)
+    a.write(record("a", "i", beat=2))
+    assert path.stat().st_mode & 0o777 == 0o664
+
+
 def test_while_the_disk_is_full_others_are_read_and_afterwards_all_continues(
     url: str, tmp_path: pathlib.Path
 ) -> None:
