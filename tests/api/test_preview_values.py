@@ -107,6 +107,9 @@ def test_nested_stacks_show_values_too_and_mask_what_their_templates_hide(
         "n": {"word": ("one", "two"), "password": masked},
         "n/r": {"value": ("one", "two")},
         "n/s": {"value": masked},
+        "g/0": {"word": ("one", "two"), "password": masked},
+        "0/r": {"value": ("one", "two")},
+        "0/s": {"value": masked},
     }
 
 
