@@ -171,7 +171,9 @@ def _updated(
             **{name: ids[name] for name in after if kinds[name] in staying and name in ids},
             **_external_ids(item.definition for item in changes if item.definition is not None),
         },
-        own=frozenset(ids.values()).union(*(child.things for item in changes for child in item.inside)),
+        own=own_ids((row.plugin, row.physical_id) for row in rows).union(
+            *(child.things for item in changes for child in item.inside)
+        ),
     )
     changing = frozenset(after[name].type for name in after if kinds[name] is not ChangeKind.UNCHANGED)
     unknown = [item.name for item in changes if any(child.items is None for child in item.inside)]
@@ -212,6 +214,11 @@ def _inside(
             own = {name: GroupTurn(path, turn) for name, turn in child.turns.items()}
             batches = own if batch is None else {item.name: batch for item in items}
             yield from _updated(items, registry, path, batches, is_passing=is_brief)
+
+
+def own_ids(things: Iterable[tuple[str, str | None]]) -> frozenset[str]:
+    """Return the ids by which types know that things are the stack's, from their types and physical ids."""
+    return frozenset(text for kind, key in things if key is not None for text in (key, f"{kind}:{key}"))
 
 
 def _known(definition: ResourceDefinition, plugin: ResourceType) -> KnownResource:

@@ -361,7 +361,8 @@ class ResourceType:
     def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
         """Return who uses a thing that is to be deleted, for a preflight; (): nobody, as far as it is known.
 
-        :param own: physical ids of the things of the stack, which use each other as the template says.
+        :param own: physical ids of the things of the stack, which use each other as the template says; each
+            also as ``TYPE:ID``, because a link may have the id of what it links.
         """
         return ()
 

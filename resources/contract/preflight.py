@@ -129,7 +129,8 @@ class PlannedStack:
     :ivar created: names of the resources that did not exist.
     :ivar replaced: names of those that get a new thing; the old one exists until that is made.
     :ivar present: ids of the things that stay, and of those with an ``external_id``, by name of the resource.
-    :ivar own: ids of all things that the tree of stacks has, which the action may change or delete.
+    :ivar own: ids of all things that the tree of stacks has, which the action may change or delete; each also
+        as ``TYPE:ID``.
     :ivar elsewhere: types that the action makes or changes in other templates of the tree, and those of
         resources that are not certain to be there; None: not all are known.
     """

@@ -43,6 +43,8 @@ WORKING = (
 """States in which the service works on a volume, and refuses its deletion."""
 LOST = ("ERROR", "DELETING")
 """States of a volume that an update replaces."""
+ATTACHMENTS = ("OS::Cinder::VolumeAttachment", "AWS::EC2::VolumeAttachment")
+"""Types whose things have the id of their volume."""
 ADMINISTRATIVE = (MARK_NAME, "readonly", "attached_mode")
 """Entries of the metadata that the template does not set."""
 
@@ -93,15 +95,20 @@ class Volume(VolumeBackups, DeclaredType):
         return volume_needs(resource, cloud)
 
     def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
-        """Return the snapshots and the servers of the volume, with which the service does not delete it."""
+        """Return the snapshots and the servers of the volume, with which the service does not delete it.
+
+        No server where the stack attaches the volume: which one it is only its data say.
+        """
         snapshots = cloud.members("block-storage", "/snapshots", "snapshots") or Members()
         volumes = cloud.members("block-storage", "/volumes/detail", "volumes") or Members()
+        is_attached = any(f"{name}:{physical_id}" in own for name in ATTACHMENTS)
         users = [
             *(("snapshot", entry.get("id")) for entry in snapshots.where("volume_id", physical_id)),
             *(
                 ("server", entry.get("server_id"))
                 for volume in volumes.where("id", physical_id)
                 for entry in volume.get("attachments") or ()
+                if not is_attached
             ),
         ]
         return [f"the {kind} {user}" for kind, user in users if user not in own]

@@ -57,7 +57,7 @@ class _Routes:
             raise _NotKnown
         routers = {*self._of_template.get(network, ())}
         for port in self._members("/ports", "ports").where("network_id", str(network)):
-            if str(port.get("device_owner") or "").startswith(OF_INTERFACE):
+            if str(port.get("device_owner")) in OF_INTERFACE:
                 routers.add(_id(port, "device_id"))
         return {gateway for router in routers for gateway in self._gateways_of(router)}
 

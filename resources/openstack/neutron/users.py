@@ -6,12 +6,22 @@ from dataclasses import dataclass
 from ....shapes import JsonMap
 from ...contract import CloudFacts, Members
 
-_OF_SERVICE = ("network:dhcp", "network:distributed", "network:floatingip_agent_gateway", "network:ha_router")
-"""Owners of ports that the service makes, and deletes itself."""
-OF_INTERFACE = (
-    "network:router_interface",
-    "network:router_interface_distributed",
-    "network:ha_router_replicated",
+_OF_SERVICE = frozenset(
+    {
+        "network:dhcp",
+        "network:distributed",
+        "network:floatingip_agent_gateway",
+        "network:router_ha_interface",
+        "network:router_centralized_snat",
+    }
+)
+"""Owners of ports that the service makes, and deletes itself, with the interface or the network."""
+OF_INTERFACE = frozenset(
+    {
+        "network:router_interface",
+        "network:router_interface_distributed",
+        "network:ha_router_replicated_interface",
+    }
 )
 """Owners of ports that are a router's interfaces."""
 _OF_BALANCER = "lb-"
@@ -91,26 +101,31 @@ def interfaces_outside(router: str, own: Set[str], cloud: CloudFacts) -> list[st
     return [
         f"the port {port.get('id')}"
         for port in ports.where("device_id", router)
-        if str(port.get("device_owner") or "").startswith(OF_INTERFACE)
-        and own.isdisjoint(_places(router, port))
+        if str(port.get("device_owner")) in OF_INTERFACE
+        and own.isdisjoint({str(port.get("id")), *_subnets(port), *_interface_ids(port)})
     ]
 
 
-def _places(router: str, port: JsonMap) -> Iterator[str]:
-    """Yield the ids of which a stack has one whose interface a port is: its own, or that of its subnet."""
-    yield from (str(port.get("id")), f"{router}:port_id={port.get('id')}")
-    for entry in port.get("fixed_ips") or ():
-        subnet = entry.get("subnet_id")
-        yield from (str(subnet), f"{router}:subnet_id={subnet}")
+def _subnets(port: JsonMap) -> list[str]:
+    """Return the ids of the subnets that a port has addresses of."""
+    return [str(entry.get("subnet_id")) for entry in port.get("fixed_ips") or ()]
+
+
+def _interface_ids(port: JsonMap) -> Iterator[str]:
+    """Yield the physical ids that a resource has that connects a router by a port."""
+    router = port.get("device_id")
+    yield f"{router}:port_id={port.get('id')}"
+    yield from (f"{router}:subnet_id={subnet}" for subnet in _subnets(port))
 
 
 def _names(user: JsonMap) -> Set[str]:
-    """Return the ids of a user, and of what has it: a server, a router or a load balancer."""
-    return {str(user.get("id")), str(user.get("device_id")).removeprefix(_OF_BALANCER)}
+    """Return the ids of a user, of its connection, and of what has it: a server, a router or a balancer."""
+    device = str(user.get("device_id")).removeprefix(_OF_BALANCER)
+    return {str(user.get("id")), device, *_interface_ids(user)}
 
 
 def _goes_with_it(user: JsonMap) -> bool:
     """Return whether a service deletes a user by itself."""
     owner = str(user.get("device_owner") or "")
     is_part = str(user.get("name") or "").startswith(_OF_AMPHORA) or owner.startswith(_OF_SHARES)
-    return is_part or owner.startswith(_OF_SERVICE)
+    return is_part or owner in _OF_SERVICE

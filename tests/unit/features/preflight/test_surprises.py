@@ -47,6 +47,7 @@ CLOUD = KnownCloud(
                     {"id": "p5", "device_id": "lb-balancer", "device_owner": "Octavia"},
                     {"id": "p6", "device_id": "amphora", "name": "octavia-lb-vrrp-1"},
                     {"id": "p7", "device_id": "share-server", "device_owner": "manila:share"},
+                    {"id": "p8", "device_id": "r", "device_owner": "network:router_centralized_snat"},
                 )
             ),
             {"id": "p4", "network_id": "other", "device_id": "foreign", "fixed_ips": None},
@@ -111,13 +112,46 @@ def test_of_a_vpc_nobody_knows_the_stacks_own_ports(type_name: str) -> None:
     assert surprises(type_name, CLOUD) == []
 
 
-def test_a_server_that_has_a_deleted_volume_is_named() -> None:
+def deleted(type_name: str, cloud: KnownCloud, own: tuple[str, str]) -> list[str]:
+    """The messages for the thing old, which is deleted from a stack that has one other thing of a type."""
+    changes = [
+        ResourceChange("a", ChangeKind.DELETED, row=a_deleted(type_name, "old")),
+        ResourceChange("b", ChangeKind.UNCHANGED, row=a_row("b", *own)),
+    ]
+    return [finding.message for finding in find_surprises(list(parts_of_update(changes, REGISTRY)), cloud)]
+
+
+OTHER = ("OS::Nova::Server", "another")
+ATTACHMENTS = ("OS::Cinder::VolumeAttachment", "AWS::EC2::VolumeAttachment")
+
+
+@pytest.mark.parametrize(("own", "named"), [(OTHER, True), *(((kind, "old"), False) for kind in ATTACHMENTS)])
+def test_a_server_that_has_a_deleted_volume_is_named_unless_the_stack_attaches_it(
+    own: tuple[str, str], named: bool
+) -> None:
     cloud = KnownCloud(
         {"block-storage /volumes/detail": [{"id": "old", "attachments": [{"server_id": "x"}]}]}
     )
-    assert surprises("OS::Cinder::Volume", cloud) == [
-        "it is deleted, but in use outside of the stack by the server x"
-    ]
+    texts = ["it is deleted, but in use outside of the stack by the server x"]
+    assert deleted("OS::Cinder::Volume", cloud, own) == (texts if named else [])
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [f"network:{name}" for name in ("router_interface_distributed", "ha_router_replicated_interface")],
+)
+@pytest.mark.parametrize("type_name", ["OS::Neutron::Net", "OS::Neutron::Subnet"])
+@pytest.mark.parametrize(
+    ("link", "named"), [("port_id=i", False), ("subnet_id=old", False), ("port_id=o", True)]
+)
+def test_an_interface_of_a_foreign_router_is_named_unless_the_stack_has_made_it(
+    type_name: str, owner: str, link: str, named: bool
+) -> None:
+    port = {"id": "i", "network_id": "old", "fixed_ips": [{"subnet_id": "old"}]}
+    cloud = KnownCloud({"network /ports": [{**port, "device_id": "r", "device_owner": owner}]})
+    texts = ["it is deleted, but in use outside of the stack by the router r (port i)"]
+    own = ("OS::Neutron::RouterInterface", f"r:{link}")
+    assert deleted(type_name, cloud, own) == (texts if named else [])
 
 
 @pytest.mark.parametrize(
@@ -145,7 +179,7 @@ def test_the_copy_of_a_deleted_volume_counts(policy: str, status: str, exceeded:
 def test_what_a_nested_stack_has_is_the_stacks_own_also_where_its_changes_are_not_known() -> None:
     inside = [NestedChanges(StackId("n"), "s-group", None, things=OWN | {"foreign"})]
     changes = [
-        ResourceChange("net", ChangeKind.DELETED, row=a_stored_network()),
+        ResourceChange("a", ChangeKind.DELETED, row=a_deleted("OS::Neutron::Net", "old")),
         ResourceChange("group", ChangeKind.UPDATED, inside=inside),
     ]
     assert list(find_surprises(list(parts_of_update(changes, REGISTRY)), CLOUD)) == []
@@ -153,5 +187,6 @@ def test_what_a_nested_stack_has_is_the_stacks_own_also_where_its_changes_are_no
     assert "the port p1" in [finding.message for finding in find_surprises(alone, CLOUD)][0]
 
 
-def a_stored_network() -> Resource:
-    return dataclasses.replace(a_row("net", "OS::Neutron::Net", "old"), properties={})
+def a_deleted(type_name: str, physical_id: str) -> Resource:
+    """The resource a as it is stored."""
+    return dataclasses.replace(a_row("a", type_name, physical_id), properties={})
