@@ -52,6 +52,13 @@ class Conflict(PermanentError):
         super().__init__(reason, kind="Conflict")
 
 
+class BadRequest(PermanentError):
+    """The service takes the call for wrong; some services say so of a thing that is in use."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, kind="BadRequest")
+
+
 class UnreadableAnswer(RetryableError):
     """The service, or a proxy in front of it, has answered something that its API does not know.
 
@@ -313,6 +320,8 @@ def step_error(service: str, error: exceptions.HttpError) -> PermanentError | Re
         return RetryableError(reason, after=_retry_after(error))
     if _is_quota(status, error):
         return OverQuota(f"over the quota: {reason}", after=QUOTA_PAUSE)
+    if status == 400:
+        return BadRequest(reason)
     if status == 404:
         return RemoteNotFound(reason)
     if status == 409:
@@ -321,7 +330,6 @@ def step_error(service: str, error: exceptions.HttpError) -> PermanentError | Re
 
 
 KINDS: Mapping[int, str] = {
-    400: "BadRequest",
     401: "Unauthorized",
     403: "Forbidden",
     405: "MethodNotAllowed",

@@ -25,7 +25,7 @@ from ..declared import MORE, REMOTE, DeclaredType
 from ..marks import MARK_NAME, MetadataMark
 from ..names import resolve
 from ..polling import FIRST_PAUSE, STEADY_PAUSE, pause
-from ..service import RemoteNotFound, object_of
+from ..service import BadRequest, RemoteNotFound, object_of
 from ..statuses import StatusMeaning
 from .fits import VOLUME_FITS
 from .sizes import volume_needs
@@ -224,7 +224,7 @@ class Volume(VolumeBackups, DeclaredType):
             return Poll(progress={"since": context.now(), "waits": True}, after=FIRST_PAUSE)
         try:
             return super().handle_delete(target, context)
-        except PermanentError as error:
+        except BadRequest as error:
             if snapshots := self._snapshots(target, context):
                 text = f"still in use by snapshot {', '.join(snapshots)}: {error}"
                 raise RetryableError(text) from error

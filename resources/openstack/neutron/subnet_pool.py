@@ -3,7 +3,6 @@
 from ....shapes import JsonMap
 from ....template.constraints import AllowedValues, Custom, Length, Range
 from ...contract import (
-    PermanentError,
     Property,
     PropertyError,
     ResourceView,
@@ -13,7 +12,7 @@ from ...contract import (
 )
 from ..bodies import NamedRemote
 from ..compared import ComparedType
-from ..service import in_use
+from ..service import BadRequest, in_use
 from .base import NeutronType
 from .schema import NAME, SHOWN, TAGS, TENANT
 from .users import Usage
@@ -78,7 +77,7 @@ class SubnetPool(NeutronType):
         """
         try:
             return super().handle_delete(target, context)
-        except PermanentError as error:
+        except BadRequest as error:
             if users := self.users(target, context):
                 raise in_use(error, users) from error
             raise

@@ -468,6 +468,17 @@ def test_what_uses_a_pool_or_a_scope_is_named_while_it_stays(
         plugin.handle_delete(target, context)
 
 
+def test_a_pool_that_nobody_may_delete_is_not_waited_for(
+    scripted: ScriptedService, context: ScriptedContext
+) -> None:
+    plugin = plugin_of("SubnetPool")
+    target = dataclasses.replace(target_of(plugin, {"prefixes": ["10.0.0.0/8"]}, key=KEY), physical_id=ONE)
+    scripted.answers[f"DELETE /subnetpools/{ONE}"] = Answer(403, {"NeutronError": {"message": "no"}})
+    scripted.answers["GET /subnets"] = Answer(body={"subnets": [{"id": TWO}]})
+    with pytest.raises(PermanentError, match="network 403: no"):
+        plugin.handle_delete(target, context)
+
+
 NET = plugin_of("Net")
 REFUSAL = "Quota exceeded for resources: ['network']."
 
