@@ -3,7 +3,7 @@
 The table of conductors holds the last report of each, however old it is.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
 from ...db.conductors import STOPPED, ConductorRecord
@@ -129,25 +129,28 @@ class FleetSettings:
 FRESH = 7.5
 """Seconds since its last report within which a conductor reports, for who does not wait for the next one.
 
-One that rests reports with its forecasts, every five seconds."""
+More than the seven between its last report before a rest and the first one of the rest: the interval of the
+report, and that of the forecasts, with which it reports while it rests."""
 
 
 def fleet_by_reports(presence: Presence, settings: FleetSettings) -> ConductorFleet:
     """Return the fleet at once: while the group is unreachable, those are alive that have reported lately."""
-    within = FRESH if presence.group is None else SKEW
-    fresh = {row.host for row in presence.rows.values() if presence.now - row.heartbeat_at <= within}
+    fresh = {row.host for row in presence.rows.values() if presence.now - row.heartbeat_at <= FRESH}
     return make_fleet(presence, fresh, settings)
 
 
-def make_fleet(presence: Presence, moved: Set[str], settings: FleetSettings) -> ConductorFleet:
+def make_fleet(
+    presence: Presence, reporting: Set[str], settings: FleetSettings, *, since: float | None = None
+) -> ConductorFleet:
     """Return the fleet: alive by their group, or while that is unreachable, by new reports.
 
-    :param moved: hosts that have reported while somebody watched.
+    :param reporting: hosts that have reported lately.
+    :param since: instant since which each of them has reported, as somebody saw; None: nobody watched.
     """
     living = (
         presence.alive
         if presence.group is not None
-        else [row for row in presence.rows.values() if row.host in moved]
+        else [row for row in presence.rows.values() if row.host in reporting]
     )
     view = presence.ring_of_reports(living)
     assignment = assign(view) if view.owners else None
@@ -159,16 +162,20 @@ def make_fleet(presence: Presence, moved: Set[str], settings: FleetSettings) -> 
         takeover=settings.takeover,
         grace=settings.grace,
         manage=settings.manage,
-        skews=_skews(living, presence.now, moved),
+        skews={row.host: skew for row in living if (skew := _skew(row, presence.now, reporting, since))},
         unsettled=presence.unsettled(),
         unreachable=presence.unreachable,
     )
 
 
-def _skews(records: Sequence[ConductorRecord], now: float, moved: Set[str]) -> dict[str, float]:
-    """Return by how many seconds hosts' clocks differ; a new report seems old by a slow clock.
+def _skew(row: ConductorRecord, now: float, reporting: Set[str], since: float | None) -> float:
+    """Return by how many seconds a host's clock is ahead at the least; 0.0: not by much, as far as is known.
 
-    :param moved: hosts that have reported between the two reads.
+    A report of the future is of a fast clock.  One that was written while somebody watched, and seems older
+    than that, is of a slow clock.  The age of any other says nothing: a conductor that rests reports rarely.
     """
-    ahead = {row.host: row.heartbeat_at - now for row in records}
-    return {host: skew for host, skew in ahead.items() if skew > SKEW or (skew < -SKEW and host in moved)}
+    if row.heartbeat_at - now > SKEW:
+        return row.heartbeat_at - now
+    if since is not None and row.host in reporting and row.heartbeat_at - since < -SKEW:
+        return row.heartbeat_at - since
+    return 0.0

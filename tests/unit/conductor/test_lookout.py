@@ -1,12 +1,14 @@
 """A conductor rests by a fresh forecast only, and is active when something is due, or was committed."""
 
+import itertools
 import pathlib
 import typing
 from collections.abc import Callable
 
 import pytest
 import sqlalchemy as sa
-from stoker.conductor.lookout import ACTIVE_FOR, FORECAST_EVERY, HORIZON, PAGE, Lookout
+from stoker.conductor.lookout import ACTIVE_FOR, FORECAST_EVERY, HORIZON, LEAST_PAUSE, PAGE, Lookout
+from stoker.conductor.timetable import Cadence, Timetable
 from stoker.db.engine import Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId
@@ -85,6 +87,25 @@ def test_a_conductor_is_active_at_first_and_rests_after_a_forecast(scene: Scene)
     assert scene.lookout.forecast_at(scene.now) == ACTIVE_FOR
     assert scene.forecast() == HORIZON
     assert scene.lookout.forecast_at(scene.now) == scene.now + FORECAST_EVERY
+
+
+def test_a_report_comes_within_its_interval_and_that_of_the_forecasts(scene: Scene) -> None:
+    """The longest gap is between the last report before a rest and the first one of the rest."""
+    cadences = {"report": Cadence.STEADY, "forecast": Cadence.FORECAST}
+    timetable = Timetable({"report": 2.0, "forecast": LEAST_PAUSE}, cadences, scene.lookout)
+    timetable.start(scene.now)
+    moments = []
+    for number in range(1, 3000):
+        scene.now = number * 0.05
+        if number % 610 == 0:
+            scene.lookout.stir()
+        due = timetable.take_due(scene.now)
+        if "report" in due:
+            moments.append(scene.now)
+        if "forecast" in due:
+            scene.lookout.run()
+    gaps = [after - moment for moment, after in itertools.pairwise(moments)]
+    assert FORECAST_EVERY < max(gaps) < 2.0 + FORECAST_EVERY
 
 
 def test_a_rest_ends_where_no_fresh_forecast_follows(scene: Scene) -> None:
