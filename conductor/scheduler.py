@@ -249,15 +249,13 @@ class _Lane:
 
     def __init__(self, threads: int) -> None:
         self.pool = ThreadPool(threads, start=_start_thread)
-        self._threads = threads
 
     def start(self) -> None:
         """Start all threads, so that none is missing when memory is short; returns at once.
 
         :raises NoThread: the process can have no more threads.
         """
-        for _ in range(self._threads):
-            self.pool.submit(lambda: None)
+        self.pool.fill()
 
 
 def _start_thread(function: Callable[[], None]) -> None:

@@ -45,7 +45,7 @@ class PoolJob:
 
 
 class ThreadPool:
-    """At most `threads` threads, not counting the detached ones; each is started when it is first needed.
+    """At most `threads` threads, not counting the detached ones: each starts when it is needed, or by `fill`.
 
     The threads are daemons: one that hangs does not hold the process at its end.  Thread-safe.
 
@@ -97,6 +97,16 @@ class ThreadPool:
             self._soon.notify()
         return job
 
+    def fill(self) -> None:
+        """Start all threads now, whether there is work for them or not.
+
+        :raises NoThread: one of them cannot be started.
+        """
+        with self._soon:
+            while self._alive < self._most:
+                if not self._start_another():
+                    raise NoThread("no thread can be started")
+
     def restart_threads(self) -> None:
         """Start the threads that could not be started before; called by the work loop in each round."""
         with self._soon:
@@ -129,10 +139,14 @@ class ThreadPool:
             self._soon.notify_all()
 
     def _start_thread(self) -> bool:
-        """Start a thread if one is needed; return whether one was started.  It counts once it is there."""
+        """Start a thread if one is needed; return whether one was started."""
         self._short = False
         if len(self._jobs) <= self._idle or self._alive >= self._most:
             return False
+        return self._start_another()
+
+    def _start_another(self) -> bool:
+        """Start a thread; return whether one was started.  It counts once it is there."""
         try:
             self._start(self._run_jobs)
         except (RuntimeError, MemoryError) as error:

@@ -43,6 +43,22 @@ def test_no_more_jobs_run_than_there_are_threads_and_in_order(calls: Calls) -> N
     wait_for(lambda: sorted(calls.ended) == [0, 1, 2, 3])
 
 
+def test_a_pool_that_is_filled_has_all_its_threads_or_says_that_it_cannot() -> None:
+    started: list[Callable[[], None]] = []
+    pool = ThreadPool(3, start=started.append)
+    pool.submit(lambda: None)
+    assert len(started) == 1
+    for _ in range(2):
+        pool.fill()
+        assert len(started) == 3
+
+    def fail(function: Callable[[], None]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with pytest.raises(NoThread):
+        ThreadPool(3, start=fail).fill()
+
+
 def test_a_thread_that_hangs_is_replaced(calls: Calls) -> None:
     pool = ThreadPool(1)
     hangs: PoolJob = pool.submit(calls, 0)

@@ -13,6 +13,7 @@ from stoker.conductor.liveness import Liveness
 from stoker.conductor.scheduler import DUTY_THREADS, DutyPolicy, Scheduler
 from stoker.conductor.slice import Ring
 from stoker.conductor.timetable import AlwaysActive, Cadence
+from stoker.conductor.worker.pool import start_thread
 from stoker.db.engine import Commits, Database
 from stoker.db.errors import Unavailable
 from stoker.db.ids import MemberId
@@ -248,6 +249,23 @@ def test_an_idle_scheduler_stops_at_once(begin: Callable[..., Scheduler]) -> Non
     # A host that pauses for a moment delays some of them.
     fastest = min(seconds() for _ in range(5))
     assert fastest < 0.5, "a pool of futurist would wait up to a second for each idle thread"
+
+
+def test_the_threads_of_all_duties_are_there_from_the_start(
+    begin: Callable[..., Scheduler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Callable[[], None]] = []
+
+    def start(function: Callable[[], None]) -> None:
+        started.append(function)
+        start_thread(function)
+
+    monkeypatch.setattr("stoker.conductor.scheduler._start_thread", start)
+    policies = {"1": DutyPolicy(has_own_thread=True)}
+    for _ in range(50):  # Some of them are idle before the others are started.
+        started.clear()
+        begin(CountedDuty(interval=3600), CountedDuty(interval=3600), policies=policies).stop()
+        assert len(started) == DUTY_THREADS + 1
 
 
 class Alone:
