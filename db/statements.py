@@ -45,12 +45,13 @@ def below(stack_id: StackId, deepest: int | None = None) -> sa.Select[typing.Any
 
     :param deepest: depth, counted from the root, of the last level to read; None: all.
     """
-    s = tables.stack
-    tree = sa.select(s.c.id).where(s.c.id == stack_id).cte("tree", recursive=True)
-    children = sa.select(s.c.id).where(s.c.parent_id == tree.c.id)
-    if deepest is not None:
-        children = children.where(s.c.depth <= deepest)
-    return sa.select(tree.union(children).c.id)
+    s = tables.stack.c
+    return _levels(s.id == stack_id, *([] if deepest is None else [s.depth <= deepest]))
+
+
+def all_below(stack_ids: Sequence[StackId]) -> sa.Select[typing.Any]:
+    """Return a query for the ids of some stacks and of all stacks nested in them."""
+    return _levels(tables.stack.c.id.in_(sorted(stack_ids)))
 
 
 def inside(stack_ids: Sequence[StackId]) -> sa.Select[typing.Any]:
@@ -58,11 +59,21 @@ def inside(stack_ids: Sequence[StackId]) -> sa.Select[typing.Any]:
 
     It ends as that of `below`.
     """
-    s = tables.stack
-    child = s.c.parent_resource_id.is_not(None)
-    tree = sa.select(s.c.id).where(s.c.parent_id.in_(sorted(stack_ids)), child).cte("tree", recursive=True)
-    below_them = sa.select(s.c.id).where(s.c.parent_id == tree.c.id, child)
-    return sa.select(tree.union(below_them).c.id)
+    s = tables.stack.c
+    child = s.parent_resource_id.is_not(None)
+    return _levels(sa.and_(s.parent_id.in_(sorted(stack_ids)), child), child)
+
+
+def _levels(first: sa.ColumnElement[bool], *further: sa.ColumnElement[bool]) -> sa.Select[typing.Any]:
+    """Return a query for the ids of stacks, and of those nested in them.
+
+    :param first: the condition of the first level.
+    :param further: the conditions of the levels below it.
+    """
+    s = tables.stack.c
+    tree = sa.select(s.id).where(first).cte("tree", recursive=True)
+    children = sa.select(s.id).where(s.parent_id == tree.c.id, *further)
+    return sa.select(tree.union(children).c.id)
 
 
 def paths(conn: Connection, root: StackId, stack_ids: Iterable[str]) -> dict[str, str]:

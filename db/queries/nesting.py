@@ -1,6 +1,6 @@
 """Queries for the fields that the views of a nested stack take from the stacks around it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -9,7 +9,7 @@ from ...shapes import Json
 from ..bulk import BATCH, OneOf
 from ..ids import ResourceId, StackId
 from ..schema import tables
-from ..statements import below, paths
+from ..statements import all_below, below, paths
 
 _S = tables.stack.c
 _R = tables.resource.c
@@ -67,6 +67,15 @@ def data_by_path(
     rows = conn.execute(query.order_by(_R.id)).all()
     above = paths(conn, stack_id, {row.stack_id for row in rows})
     return {(*above[row.stack_id].split("/")[:-1], row.name): (row.plugin, row.data) for row in rows}
+
+
+def things(conn: Connection, stack_ids: Sequence[StackId]) -> list[tuple[str, str]]:
+    """Return the types and physical ids of the things of some stacks and of those nested in them."""
+    is_member = _R.stack_id.in_(all_below(stack_ids))
+    query = sa.select(_R.plugin, _R.physical_id).where(
+        is_member, _R.physical_id.is_not(None), _R.snapshot_id.is_(None)
+    )
+    return [(row.plugin, row.physical_id) for row in conn.execute(query)]
 
 
 def timeout_mins(conn: Connection, root_id: StackId) -> int | None:

@@ -13,13 +13,13 @@ from ...keystone.caller import CallerAccess
 from ...resources.contract.known_stack import PropertyPath
 from ...resources.contract.preflight import Certainty, CloudFacts, Misfit
 from ...sealing.sealer import SealError
-from ...template.errors import TemplateError
+from ...template.errors import LimitExceeded, TemplateError
 from ...template.language import Path
 from ..preview.plan import ResourceChange
-from ..preview.updates import changes_of_compiled, preview_changes
+from ..preview.updates import changes_of_compiled, preview_changes, things_of
 from ..preview.validation import NO_ID
 from .findings import CloudFinding, FindingKind
-from .planned import PlannedPart, parts_of_creation, parts_of_update
+from .planned import PlannedPart, own_ids, parts_of_creation, parts_of_update, stacks_to_read
 from .quota import find_exceeded
 from .reader import ROUNDS, CloudReader, CloudReaders, TooMuchToJudge
 from .surprises import find_shrinking, find_surprises
@@ -84,6 +84,8 @@ class CloudPreflight:
                 changes = changes_of_compiled(
                     self._context, compiled, stack, converge=request.converge, nested=True
                 )
+            except LimitExceeded as error:
+                return [_not_checked(str(error))]  # Only its preview reads so much.
             except (NotUpdatable, TemplateError, SealError):
                 return []  # The update itself says so.
             return self.of_changes(changes, stack.project_id, access)
@@ -94,10 +96,14 @@ class CloudPreflight:
         self, changes: Sequence[ResourceChange], project_id: str, access: CallerAccess | None
     ) -> list[CloudFinding]:
         """Return the findings for the changes that an update would make."""
-        registry = self._context.registry.usable
-        return _safely(lambda: self._find(list(parts_of_update(changes, registry)), project_id, access))
+        return _safely(lambda: self._find(self._parts(changes), project_id, access))
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _parts(self, changes: Sequence[ResourceChange]) -> list[PlannedPart]:
+        stack_ids = stacks_to_read(changes)
+        things = things_of(self._context, stack_ids) if stack_ids else ()
+        return list(parts_of_update(changes, self._context.registry.usable, own_ids(things)))
 
     def _find(
         self, parts: Sequence[PlannedPart], project_id: str, access: CallerAccess | None

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ...db.ids import StackId
 from ...db.rows import Resource
 from ...engine.planning.plan import is_copied
 from ...engine.planning.requests import NestedChild
@@ -29,6 +30,8 @@ class GroupTurn(typing.NamedTuple):
 
 
 NO_BATCHES: Mapping[str, GroupTurn] = {}
+NO_THINGS = frozenset[str]()
+STAYING = (ChangeKind.UNCHANGED, ChangeKind.UPDATED)
 
 
 @dataclass(frozen=True)
@@ -79,17 +82,39 @@ def parts_of_creation(
     return _together(list(_created(plan, children, registry, (), 1)))
 
 
-def parts_of_update(changes: Sequence[ResourceChange], registry: ResourceRegistry) -> Iterator[PlannedPart]:
+def parts_of_update(
+    changes: Sequence[ResourceChange], registry: ResourceRegistry, things: frozenset[str] = NO_THINGS
+) -> Iterator[PlannedPart]:
     """Yield the stacks of a tree that an update changes, the root first.
 
     :param changes: the changes of one stack, with those inside of its nested stacks.
+    :param things: ids of the things of the nested stacks whose changes are not known.
     """
-    return _together(list(_updated(changes, registry, ())))
+    return _together(list(_updated(changes, registry, ())), things)
 
 
-def _together(parts: Sequence[PlannedPart]) -> Iterator[PlannedPart]:
+def stacks_to_read(changes: Sequence[ResourceChange]) -> list[StackId]:
+    """Return the nested stacks whose things have to be read, because their changes do not name them.
+
+    Who has what matters for what is made or deleted: another update needs none of them.
+    """
+    tree = list(_everywhere(changes))
+    if all(item.effect in STAYING for item in tree):
+        return []
+    inside = [child for item in tree for child in item.inside]
+    return [child.stack_id for child in inside if child.items is None and child.stack_id]
+
+
+def _everywhere(changes: Sequence[ResourceChange]) -> Iterator[ResourceChange]:
+    for item in changes:
+        yield item
+        for child in item.inside:
+            yield from _everywhere([*(child.items or ()), *child.passing])
+
+
+def _together(parts: Sequence[PlannedPart], things: frozenset[str] = NO_THINGS) -> Iterator[PlannedPart]:
     """Yield the stacks of a tree, each with what its rules have to know of the others."""
-    own = frozenset[str]().union(*(planned.stack.own for planned in parts))
+    own = things.union(*(planned.stack.own for planned in parts))
     changing = Counter(name for planned in parts for name in planned.changing | planned.unsure)
     is_open = any(planned.open for planned in parts)
     for planned in parts:
@@ -162,18 +187,15 @@ def _updated(
                     copied.add(item.name)
     rows = [item.row for item in changes if item.row is not None]
     ids = {row.name: row.physical_id for row in rows if row.physical_id is not None}
-    staying = (ChangeKind.UNCHANGED, ChangeKind.UPDATED)
     planned = PlannedStack(
         KnownStack(after),
         created=frozenset(name for name in after if kinds[name] is ChangeKind.ADDED),
         replaced=frozenset(name for name in after if kinds[name] is ChangeKind.REPLACED),
         present={
-            **{name: ids[name] for name in after if kinds[name] in staying and name in ids},
+            **{name: ids[name] for name in after if kinds[name] in STAYING and name in ids},
             **_external_ids(item.definition for item in changes if item.definition is not None),
         },
-        own=own_ids((row.plugin, row.physical_id) for row in rows).union(
-            *(child.things for item in changes for child in item.inside)
-        ),
+        own=own_ids((row.plugin, row.physical_id) for row in rows),
     )
     changing = frozenset(after[name].type for name in after if kinds[name] is not ChangeKind.UNCHANGED)
     unknown = [item.name for item in changes if any(child.items is None for child in item.inside)]

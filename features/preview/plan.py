@@ -90,7 +90,6 @@ class NestedChanges:
 
     :ivar stack_id: id of the stack; "": it does not exist yet.
     :ivar items: the changes; None: they are not known before the update.
-    :ivar things: ids of all things of the stack and its nested stacks, where the changes are not known.
     :ivar turns: of a group that changes in batches, the batch in which each member changes, by name.
     :ivar passing: the members of such a group that exist only while others are changed.
     """
@@ -98,7 +97,6 @@ class NestedChanges:
     stack_id: StackId
     stack_name: str
     items: "Sequence[ResourceChange] | None"
-    things: frozenset[str] = frozenset()
     turns: Mapping[str, "Turn"] = field(default_factory=dict)
     passing: "Sequence[ResourceChange]" = ()
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ...db import resources
 from ...db.ids import StackId
+from ...db.queries import nesting
 from ...db.rows import Resource, Stack
 from ...db.work import tasks
 from ...engine.context import Compiled, EngineContext
@@ -60,6 +61,11 @@ def changes_of_compiled(
         return _TreePreview(context).of_stack(compiled, stack, converge=converge, nested=nested)
     except Unchangeable as error:
         raise NotUpdatable(str(error)) from error
+
+
+def things_of(context: EngineContext, stack_ids: Sequence[StackId]) -> list[tuple[str, str]]:
+    """Return the types and physical ids of the things of some stacks and of those nested in them."""
+    return context.database.read(lambda conn: nesting.things(conn, stack_ids))
 
 
 class _TreePreview:
@@ -127,8 +133,6 @@ class _TreePreview:
                 passing = None if forecast.passing is None else self._of_child(None, forecast.passing)
                 changes = self._of_child(child, forecast.last)
                 planned = replace(planned, items=changes, turns=forecast.turns, passing=passing or ())
-        if child is not None and planned.items is None:
-            planned = replace(planned, things=self._things(child))
         return [*deleted, planned]
 
     @contextlib.contextmanager
@@ -174,15 +178,8 @@ class _TreePreview:
                     items.append(ResourceChange(row.name, ChangeKind.DELETED, row=row, inside=inside))
         return NestedChanges(stack.id, stack.name, items)
 
-    def _things(self, stack: Stack) -> frozenset[str]:
-        """Return the physical ids of the things of a stack, and of its nested stacks."""
-        rows = self._context.database.read(lambda conn: resources.of_stack(conn, stack.id))
-        self._budget.take_rows(rows)
-        with self._budget.level():
-            inner = [self._things(child) for child in map(self._child, rows) if child is not None]
-        return frozenset(row.physical_id for row in rows if row.physical_id is not None).union(*inner)
-
     def _child(self, row: Resource | None) -> Stack | None:
-        if row is None:
+        # Most rows are no stacks: no transaction for each of them.
+        if row is None or not self._context.registry.is_nested(row.plugin):
             return None
         return self._context.database.read(lambda conn: living_child(conn, row, self._context.registry))

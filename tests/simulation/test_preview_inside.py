@@ -6,6 +6,7 @@ import typing
 from collections import Counter
 
 import pytest
+import sqlalchemy as sa
 from simulation.helpers import on, rows
 from simulation.nested import INNER, child, children, created, group, hot, inner, server, settled, updated
 from simulation.world import World
@@ -60,6 +61,19 @@ def test_it_stays_outside_unless_a_request_names_it(world: World) -> None:
 def test_a_nested_stack_finds_out_itself_what_is_the_same(world: World) -> None:
     stack = created(world, hot({"n": child(value="1")}))
     assert previewed(world, stack, hot({"n": child(value="1")})) == {"n": "updated", "n/s": "unchanged"}
+
+
+def test_what_is_no_stack_costs_a_preview_no_transaction(world: World) -> None:
+    begun: list[None] = []
+    sa.event.listen(world.database.engine, "begin", lambda conn: begun.append(None))
+    costs = []
+    for count in (2, 20):
+        document = hot({f"s{number}": server() for number in range(count)})
+        stack = settled(world, world.create(f"of-{count}", document))
+        begun.clear()
+        previewed(world, stack, document)
+        costs.append(len(begun))
+    assert costs[0] == costs[1] > 0
 
 
 def test_a_parameter_changes_what_is_inside(world: World) -> None:

@@ -1,19 +1,23 @@
 """Losses of an update, users of things that it deletes, and the copies that it keeps, are said."""
 
 import dataclasses
+import types
 import typing
 
 import pytest
 from harness.known_cloud import KnownCloud, quotas
 from stoker.db.ids import StackId
 from stoker.db.rows import Resource
+from stoker.features.preflight import check
+from stoker.features.preflight.check import CloudPreflight
 from stoker.features.preflight.findings import FindingKind, obstacles
-from stoker.features.preflight.planned import PlannedPart, parts_of_update
+from stoker.features.preflight.planned import PlannedPart, parts_of_update, stacks_to_read
 from stoker.features.preflight.quota import find_exceeded
 from stoker.features.preflight.surprises import find_surprises
 from stoker.features.preview.plan import ChangeKind, NestedChanges, ResourceChange
 from stoker.resources.contract.known_stack import KnownStack
 from stoker.resources.contract.preflight import PlannedStack
+from stoker.template.errors import LimitExceeded
 from unit.features.preflight.test_fits import a_row
 from unit.features.preflight.test_quota import CINDER, REGISTRY
 
@@ -177,12 +181,15 @@ def test_the_copy_of_a_deleted_volume_counts(policy: str, status: str, exceeded:
 
 
 def test_what_a_nested_stack_has_is_the_stacks_own_also_where_its_changes_are_not_known() -> None:
-    inside = [NestedChanges(StackId("n"), "s-group", None, things=OWN | {"foreign"})]
+    inside = [NestedChanges(StackId("n"), "s-group", None)]
     changes = [
         ResourceChange("a", ChangeKind.DELETED, row=a_deleted("OS::Neutron::Net", "old")),
         ResourceChange("group", ChangeKind.UPDATED, inside=inside),
     ]
-    assert list(find_surprises(list(parts_of_update(changes, REGISTRY)), CLOUD)) == []
+    assert stacks_to_read(changes) == ["n"]
+    assert stacks_to_read(changes[1:]) == []
+    parts = list(parts_of_update(changes, REGISTRY, OWN | {"foreign"}))
+    assert list(find_surprises(parts, CLOUD)) == []
     alone = list(parts_of_update(changes[:1], REGISTRY))
     assert "the port p1" in [finding.message for finding in find_surprises(alone, CLOUD)][0]
 
@@ -190,3 +197,15 @@ def test_what_a_nested_stack_has_is_the_stacks_own_also_where_its_changes_are_no
 def a_deleted(type_name: str, physical_id: str) -> Resource:
     """The resource a as it is stored."""
     return dataclasses.replace(a_row("a", type_name, physical_id), properties={})
+
+
+def test_a_tree_too_large_for_a_preview_is_said_to_be_unchecked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*args: Json, **fields: Json) -> typing.NoReturn:
+        raise LimitExceeded("too large")
+
+    monkeypatch.setattr(check, "changes_of_compiled", refuse)
+    nothing: Json = types.SimpleNamespace(converge=False)
+    [finding] = CloudPreflight(nothing, nothing).of_goal(nothing, nothing, nothing, nothing)
+    assert (finding.kind, finding.message) == (FindingKind.NOT_CHECKED, "not checked: too large")
