@@ -25,6 +25,7 @@ class WorkThread:
     :param make: builds the work loop, given the function that wakes this thread.
     :param liveness: notes each round.
     :param progress: says whether the database has to be asked whether it answers.
+    :param soon: ends the sleep between two rounds when it is set.
     """
 
     def __init__(
@@ -35,12 +36,13 @@ class WorkThread:
         host: str,
         liveness: Liveness,
         progress: Progress,
+        soon: threading.Event | None = None,
     ) -> None:
         self._ring = ring
         self._liveness = liveness
         self._progress = progress
         self._host = host
-        self._soon = threading.Event()
+        self._soon = soon or threading.Event()
         self._stop = threading.Event()
         self._draining = threading.Event()
         self._dead = False

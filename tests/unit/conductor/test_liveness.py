@@ -45,9 +45,11 @@ class Wheel:
     """A work loop whose round may hang.
 
     :ivar hangs: a round does.
+    :ivar pause: seconds until something is due, as each round returns.
     """
 
     in_progress = 0
+    pause: float | None = 0.01
 
     def __init__(self) -> None:
         self.hangs = threading.Event()
@@ -62,7 +64,7 @@ class Wheel:
         if not self.go_on.is_set():
             self.hangs.set()
             self.go_on.wait(300)
-        return 0.01
+        return self.pause
 
 
 class Ashore:
@@ -107,22 +109,51 @@ class RecordedLiveness(Liveness):
         self.intervals.append(every)
 
 
-@pytest.mark.parametrize(("held", "sleep"), [(0, thread.IDLE_SLEEP), (1, thread.LONGEST_SLEEP)])
-def test_a_work_loop_sleeps_longer_while_it_holds_no_task(held: int, sleep: float) -> None:
+class RecordedSleep(threading.Event):
+    """An event that records for how long somebody waits for it, and is set soon."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sleeps: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.sleeps.append(timeout)
+        return super().wait(0.01)
+
+
+@pytest.mark.parametrize(
+    ("held", "pause", "sleep"),
+    [
+        (0, None, thread.IDLE_SLEEP),
+        (0, 60.0, thread.IDLE_SLEEP),
+        (0, 2.0, 2.0),
+        (1, None, thread.LONGEST_SLEEP),
+        (1, 2.0, thread.LONGEST_SLEEP),
+        (1, 0.5, 0.5),
+    ],
+)
+def test_a_work_loop_sleeps_until_something_is_due_and_longer_while_it_holds_no_task(
+    held: int, pause: float | None, sleep: float
+) -> None:
     alive = RecordedLiveness()
+    soon = RecordedSleep()
     wheel = Wheel()
     wheel.in_progress = held
+    wheel.pause = pause
     thread_of_loop = WorkThread(
         lambda wake: typing.cast(WorkLoop, wheel),
         ring=typing.cast(Ring, Ashore()),
         host="a",
         liveness=alive,
         progress=Progress(alive, 5.0),
+        soon=soon,
     )
     thread_of_loop.start()
-    wait_for(lambda: len(alive.intervals) >= 3)
+    wait_for(lambda: bool(soon.sleeps))
     thread_of_loop.kill()
-    assert alive.intervals[:3] == [thread.LONGEST_SLEEP, thread.LONGEST_SLEEP, sleep]
+    assert soon.sleeps[0] == sleep
+    longest = thread.LONGEST_SLEEP if held else thread.IDLE_SLEEP
+    assert alive.intervals[:3] == [thread.LONGEST_SLEEP, thread.LONGEST_SLEEP, longest]
 
 
 class Duty:
