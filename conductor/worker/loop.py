@@ -18,6 +18,7 @@ waits for its next poll in a timer queue, and for everything else in a row.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -315,12 +316,16 @@ class WorkLoop:
         They are a few more than threads are free, and as many more as the threads end while results are
         stored: so none of them ever idles.
         """
-        refused_at = self._executor.refused_at
-        has_no_thread = refused_at is not None and 0 <= self._clock() - refused_at < NO_THREAD_FOR
-        if self._drains or has_no_thread:
+        if self._drains or self._shortage():
             return 0
         spare = self._limits.threads + self._ahead() - len(self._executor.active)
         return max(0, min(spare, self._limits.in_progress - len(self._claims.held)))
+
+    def _shortage(self) -> float:
+        """Return for how many seconds nothing is claimed still because no thread could be started."""
+        refused_at = self._executor.refused_at
+        since = math.inf if refused_at is None else self._clock() - refused_at
+        return NO_THREAD_FOR - since if 0 <= since < NO_THREAD_FOR else 0.0
 
     def _ahead(self) -> int:
         """Return how many tasks may be claimed beyond the free threads."""
@@ -340,18 +345,23 @@ class WorkLoop:
         if self._executor.ended:
             return 0.0
         timers = [*(self._faults.late_timers if self._who is None else self._faults.timers)]
+        waits: list[float] = []
         if self._who is not None:
             has_results = self._claims.results or self._faults.unstorable.waiting
             has_hints = self._faults.suspects or self._claims.intake.has_turn(self._room)
             if has_results or (has_hints and self._free()):
                 return 0.0
+            # Nobody wakes the loop when a thread may be there again.
+            if has_hints and (shortage := self._shortage()):
+                waits.append(shortage)
             timers += self._claims.timers
             if len(self._executor.active) < 2 * self._limits.threads:
                 if self._claims.due_polls.has_turn(self._room):
                     return 0.0
                 timers.append(self._claims.polls)
-        first = min((timer.entries[0][0] for timer in timers if timer.entries), default=None)
-        return None if first is None else max(0.0, first - self._monotonic())
+        now = self._monotonic()
+        waits += [max(0.0, timer.entries[0][0] - now) for timer in timers if timer.entries]
+        return min(waits, default=None)
 
     def _exchange(self, who: Claimant, results: Sequence[Storable], alone: LoneResult | None) -> None:
         """Store the results and claim tasks in one transaction: each link of a chain costs one."""

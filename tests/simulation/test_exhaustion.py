@@ -85,6 +85,24 @@ def test_a_poll_for_which_no_thread_can_be_started_is_requeued(
     complete(world, stack)
 
 
+def test_a_task_that_waits_for_a_thread_is_claimed_as_soon_as_there_may_be_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop wakes by itself: nobody else tells it that the time is over."""
+    world.create("s", template(**MANY))
+    [conductor] = world.conductors.values()
+    with monkeypatch.context() as patch:
+        patch.setattr(conductor, "submit", no_thread)
+        world.calm()
+        world.pass_time(loop.NO_THREAD_FOR - 0.1)
+        world.calm()
+        assert claimed(world) == []
+        assert conductor.rest == pytest.approx(0.1, abs=0.001)
+    world.pass_time(conductor.rest + 0.001)
+    conductor.run_once()
+    assert len(claimed(world)) > 0
+
+
 def no_thread(*args: object) -> Json:
     raise NoThread("told so")
 
