@@ -19,6 +19,7 @@ class Liveness:
     """Records the heartbeat of each loop.  Any thread may call it.
 
     A loop that waits for work beats all the same: the work loop once a second, a duty once in its interval.
+    While the conductor rests they may sleep for five seconds, a duty that begins to rest for seven.
     A loop without a heartbeat is stuck in a call that never returns: in the database, in a lock, in a bug.
 
     :param monotonic: seconds that never jump.

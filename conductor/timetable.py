@@ -10,6 +10,7 @@ class Cadence(enum.Enum):
     """The times at which a duty runs."""
 
     STEADY = "at its interval; while the conductor rests, with its forecasts, so that it wakes once for all"
+    """Its longest pause is its interval and that of the forecasts: it comes when a rest begins."""
     ACTIVE = "at its interval while the conductor is active"
     FORECAST = "when the lookout has to make a forecast"
 
