@@ -117,7 +117,8 @@ class Driven:
         self.plugin = plugin
         self.context = context
         self._values = dict(properties)
-        stack = StackFacts(str(uuid.uuid4()), f"stack-{uuid.uuid4().hex[:6]}", "project")
+        project_id = str(context.session().get_project_id())
+        stack = StackFacts(str(uuid.uuid4()), f"stack-{uuid.uuid4().hex[:6]}", project_id)
         key = str(uuid.uuid4())
         self.target = ResourceView(
             id=1,

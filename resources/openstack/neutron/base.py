@@ -52,9 +52,8 @@ class NeutronType(DeclaredType):
         if usage is None:
             return ()
         query = usage.query(self.id_of(target))
-        return sorted(
-            usage.label(user) for user in self.service_for(context).list_all(usage.path, usage.items, **query)
-        )
+        users = self.service_for(context).list_all(usage.path, usage.items, **query)
+        return usage.names_in(target.stack.project_id, users)
 
     def users_outside(self, physical_id: str, own: Set[str], cloud: CloudFacts) -> Sequence[str]:
         """Return the users of a thing that are not of the stack."""

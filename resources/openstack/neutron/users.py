@@ -1,6 +1,6 @@
 """The users of the things of the network service: ports, mostly, which its lists name; pure."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from ....shapes import JsonMap
@@ -69,6 +69,18 @@ class Usage:
     def label(self, member: JsonMap) -> str:
         """Return the name of a user, a port with its server or router."""
         return f"{self.noun} {member['id']}" if self.noun else label(member)
+
+    def names_in(self, project_id: str, members: Iterable[JsonMap]) -> list[str]:
+        """Return the names of the users of one project, and the number of the others, which comes first.
+
+        A reason can be read by all of the project, and the user who made a stack may see others' things: an
+        administrator does.  What the service deletes by itself keeps nothing.
+        """
+        users = [user for user in members if str(user.get("device_owner")) not in _OF_SERVICE]
+        names = sorted(self.label(user) for user in users if user.get("project_id") == project_id)
+        others = len(users) - len(names)
+        kind = f"{self.noun or 'port'}{'s' if others > 1 else ''}"
+        return [*([f"{others} {kind} of other projects"] if others else []), *names]
 
 
 PORTS = "/ports"

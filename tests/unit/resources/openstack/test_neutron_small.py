@@ -459,12 +459,30 @@ def test_what_uses_a_pool_or_a_scope_is_named_while_it_stays(
     properties = {"prefixes": ["10.0.0.0/8"]} if name == "SubnetPool" else {}
     target = dataclasses.replace(target_of(plugin, properties, key=KEY), physical_id=ONE)
     scripted.answers[f"DELETE {path}/{ONE}"] = Answer(status, {"NeutronError": {"message": "no"}})
-    scripted.answers[f"GET /{users}"] = Answer(body={users: [{"id": TWO}]})
+    mine = {"id": TWO, "project_id": target.stack.project_id}
+    scripted.answers[f"GET /{users}"] = Answer(body={users: [mine]})
     with pytest.raises(RetryableError, match=f"still in use by {noun} {TWO}: network {status}: no"):
+        plugin.handle_delete(target, context)
+    # An administrator has made the stack, and sees what the readers of its reasons may not see.
+    scripted.answers[f"GET /{users}"] = Answer(body={users: [{"id": "x", "project_id": "o"}, mine]})
+    with pytest.raises(RetryableError, match=f"still in use by 1 {noun} of other projects, {noun} {TWO}: "):
         plugin.handle_delete(target, context)
     scripted.answers[f"GET /{users}"] = Answer(body={users: []})
     expected = PermanentError if status == 400 else RetryableError
     with pytest.raises(expected, match=f"network {status}: no"):
+        plugin.handle_delete(target, context)
+
+
+def test_the_servers_and_routers_of_others_are_not_named(
+    scripted: ScriptedService, context: ScriptedContext
+) -> None:
+    plugin = plugin_of("Net")
+    target = dataclasses.replace(target_of(plugin, key=KEY), physical_id=ONE)
+    server = {"id": "p", "device_id": "s", "device_owner": "compute:nova", "project_id": ""}
+    dhcp = {"id": "d", "device_owner": "network:dhcp", "project_id": target.stack.project_id}
+    scripted.answers[f"DELETE /networks/{ONE}"] = Answer(409, {"NeutronError": {"message": "no"}})
+    scripted.answers["GET /ports"] = Answer(body={"ports": [server, {**server, "project_id": "o"}, dhcp]})
+    with pytest.raises(RetryableError, match="still in use by 2 ports of other projects: network 409: no"):
         plugin.handle_delete(target, context)
 
 
