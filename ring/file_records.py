@@ -64,24 +64,25 @@ def change(driver: typing.Any, group: bytes, record: Mapping[str, typing.Any]) -
     :raises MemberNotJoined: it has no record, or that of another incarnation, which has replaced us.
     :raises OSError: the file cannot be written.
     """
-    name = f"{driver._safe_member_id}.raw"
-    path = pathlib.Path(driver._group_dir, driver._make_filesystem_safe(group), name)
+    folder = pathlib.Path(driver._group_dir, driver._make_filesystem_safe(group))
+    path = folder / f"{driver._safe_member_id}.raw"
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     stored = {"member_id": driver._member_id, "encoded": False, "joined_on": now}
     content = utils.dumps({**stored, "capabilities": dict(record)})
-    # The lock of all members: who replaces us waits for it, and we do not overwrite who has replaced us.
-    with driver._driver_lock:
-        if _incarnation_in(path) != record["incarnation"]:
-            raise coordination.MemberNotJoined(group, driver._member_id)
-        handle, temporary = tempfile.mkstemp(dir=driver._tmpdir)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                os.fchmod(handle, path.stat().st_mode)  # Members of other accounts read it, too.
-                file.write(content)
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
-            raise
+    handle, name = tempfile.mkstemp(dir=driver._tmpdir)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        # The lock of all members: who replaces us waits for it, and we do not overwrite who has replaced us.
+        # It is held as briefly as possible, for who is paused meanwhile stops all others.
+        with driver._driver_lock:
+            if _incarnation_in(path) != record["incarnation"]:
+                raise coordination.MemberNotJoined(group, driver._member_id)
+            os.chmod(name, path.stat().st_mode)  # Members of other accounts read it, too.
+            os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def _incarnation_in(path: pathlib.Path) -> object:

@@ -12,9 +12,12 @@ from harness.etcd import Etcd
 from harness.memcached import Memcached
 from harness.redis import Redis
 from harness.server import Server
+from harness.waiting import wait_for
 from harness.zookeeper import ZooKeeper
 
 TIMING = (0.25, 1.25, 0.25)
+HELD = 2.0
+"""Seconds for which a member that runs never holds the lock of the file driver."""
 EXPIRY = 2
 """Seconds after which the backend forgets a silent member: some tests are to outlast it."""
 
@@ -34,6 +37,7 @@ class Backend(typing.Protocol):
     def pause(self) -> None: ...
     def resume(self) -> None: ...
     def close(self) -> None: ...
+    def is_usable(self) -> bool: ...
 
 
 class Daemon:
@@ -52,6 +56,10 @@ class Daemon:
         self.kill = server.kill
         self.pause = server.pause
         self.resume = server.resume
+
+    def is_usable(self) -> bool:
+        """Return whether no member keeps the others waiting."""
+        return True
 
     @property
     def url(self) -> str:
@@ -104,9 +112,25 @@ class Directory:
     def resume(self) -> None:
         self._lock.close()
 
+    def is_usable(self) -> bool:
+        """Return whether no member keeps the others waiting: one that is paused may hold tooz's lock."""
+        with open(self._path / ".driver_lock", "a") as lock:
+            try:
+                wait_for(lambda: _is_locked_by_us(lock), HELD)
+            except TimeoutError:
+                return False
+        return True
+
     def close(self) -> None:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(self._above)
+
+
+def _is_locked_by_us(lock: typing.IO[str]) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 MAKERS: dict[str, typing.Callable[[], Backend]] = {
