@@ -21,6 +21,7 @@ from ..sealing.secrets import Secrets
 from ..sealing.stored import StoredLookup, Unseal, in_clear, is_made, metadata_in_clear
 from ..shapes import Json, JsonMap
 from ..template.budget import Budget
+from ..template.language import ResourceDefinition
 from ..template.residual import (
     Lookup,
     evaluate,
@@ -75,6 +76,42 @@ def outline(row: ResourceRow, stack: StackFacts, properties: JsonMap) -> Resourc
         stack=stack,
         properties=properties,
         key="",
+        physical_id=row.physical_id,
+    )
+
+
+def planned(
+    definition: ResourceDefinition,
+    stack: StackFacts,
+    properties: JsonMap,
+    update_policy: JsonMap,
+    row: Resource | None,
+    unseal: Unseal,
+) -> ResourceView:
+    """Return the view of a resource as the step of a planned change would have it.
+
+    :param properties: the properties of the plan, in clear, as the update policy.
+    :param row: the resource as it is; None: it is new.
+    :raises SealError: a key is not there.
+    """
+    view = ResourceView(
+        id=0,
+        name=definition.name,
+        type=definition.type,
+        stack=stack,
+        properties=properties,
+        key="",
+        update_policy=update_policy,
+        requested_attributes=definition.requested_attributes,
+        template=definition.template,
+    )
+    if row is None:
+        return view
+    return replace(
+        view,
+        id=row.id,
+        data=in_clear(row.data, unseal) or {},
+        creation_key=row.key or "",
         physical_id=row.physical_id,
     )
 

@@ -16,7 +16,7 @@ from ...db.states import Status, TaskKind
 from ...engine.planning.plan import Plan, TaskDefinition, TraversalScope, same_goal, tasks_by_resource
 from ...engine.planning.property_changes import GivenProperties, PropertyChange, property_changes
 from ...engine.planning.update import StillToBeAdopted, TypeFacts, UpdatePlanner
-from ...engine.stored_resource import properties_in_clear
+from ...engine.stored_resource import planned, properties_in_clear
 from ...resources.contract.errors import PermanentError, PropertyError
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.properties import (
@@ -253,29 +253,13 @@ class UpdatePreview:
             return None
         plugin = self._registry.get(definition.type)
         policy = evaluate(definition.update_policy, RowLookup(self._rows, self._unseal))
-        target = ResourceView(
-            id=0,
-            name=definition.name,
-            type=definition.type,
-            stack=stack,
-            properties=properties,
-            key="",
-            update_policy=resolve_properties(plugin.update_policy_schema, policy),
-            requested_attributes=definition.requested_attributes,
-            template=definition.template,
-        )
+        update_policy = resolve_properties(plugin.update_policy_schema, policy)
+        target = planned(definition, stack, properties, update_policy, row, self._unseal)
         if row is None:
             return target, frozenset(properties)
         schema = plugin.properties_schema
         before = properties_in_clear(plugin, row.properties, self._unseal)
         before, _ = self._respelled(row, schema, before, properties)
-        target = replace(
-            target,
-            id=row.id,
-            data=in_clear(row.data, self._unseal) or {},
-            creation_key=row.key or "",
-            physical_id=row.physical_id,
-        )
         return target, changed(schema, before, properties)
 
     def sealed_properties(self, definition: ResourceDefinition) -> Residual:
