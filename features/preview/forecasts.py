@@ -9,7 +9,6 @@ from ...db.states import Status
 from ...engine.context import Compiled, EngineContext
 from ...engine.stored_resource import note_properties
 from ...resources.contract.children import ChildGoal, GroupMember
-from ...resources.contract.errors import PropertyError, StepError
 from ...resources.contract.plugin import ResourceType
 from ...resources.contract.views import StackFacts
 from ...resources.nested.groups import GroupResource
@@ -18,10 +17,10 @@ from ...resources.nested.parameterize import parameterize
 from ...sealing.secrets import Secrets
 from ...template.budget import Budget
 from ...template.compile import Identity
-from ...template.errors import LimitExceeded, TemplateError
+from ...template.errors import LimitExceeded
 from ...template.language import ResourceDefinition
 from .child import compile_goal, compile_previewed_child
-from .members import OnlyStepsKnow, batches_of, present_members
+from .members import UNKNOWABLE, batches_of, present_members
 from .plan import Turn, UpdatePreview
 
 
@@ -114,5 +113,5 @@ class ChildForecasts:
             )
         except LimitExceeded:
             raise
-        except (TemplateError, PropertyError, StepError, OnlyStepsKnow):
+        except UNKNOWABLE:
             return None

@@ -8,17 +8,24 @@ from ...db.rows import Stack
 from ...db.states import Status
 from ...engine.context import EngineContext
 from ...resources.contract.children import ChildGoal, GroupMember, in_order
+from ...resources.contract.errors import PropertyError, StepError
 from ...resources.nested.members import member_bodies
 from ...resources.nested.parameterize import restore_values
+from ...sealing.sealer import SealError
 from ...sealing.secrets import Secrets
 from ...sealing.stored import StoredLookup
 from ...shapes import JsonMap
+from ...template.errors import TemplateError
 from ...template.residual import evaluate
 from .plan import Turn
 
 
 class OnlyStepsKnow(Exception):
     """A goal depends on what only a step finds out."""
+
+
+UNKNOWABLE = (TemplateError, PropertyError, StepError, SealError, OnlyStepsKnow)
+"""The errors of a group of whose members nothing can be known before its step runs."""
 
 
 def present_members(context: EngineContext, child: Stack, secrets: Secrets) -> Sequence[GroupMember]:

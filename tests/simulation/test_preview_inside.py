@@ -14,9 +14,10 @@ from stoker.db import resources
 from stoker.db.ids import StackId
 from stoker.db.rows import Stack
 from stoker.engine.planning.requests import Goal, UpdateRequest
-from stoker.features.preview import updates
+from stoker.features.preview import forecasts, updates
 from stoker.features.preview.plan import ResourceChange
 from stoker.features.preview.updates import preview_changes
+from stoker.sealing.sealer import SealError
 
 Json = typing.Any
 OUTER = "file:///outer.yaml"
@@ -189,6 +190,18 @@ def test_the_members_of_a_group_are_not_known_while_they_change_or_wait_for_othe
     stack = created(world, template_for(1))
     assert previewed(world, stack, template_for(2, 2)) == {"a": "replaced", "g": "updated", "g/*": "?"}
     assert previewed(world, stack, template_for(1, 2))["g/1"] == "added"
+
+
+def test_a_group_whose_members_no_key_opens_costs_no_preview(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_key(*arguments: object) -> typing.NoReturn:
+        raise SealError("its key is not configured")
+
+    stack = created(world, hot({"g": group(count=2), "s": server()}))
+    monkeypatch.setattr(forecasts, "present_members", without_key)
+    after = previewed(world, stack, hot({"g": group(count=3), "s": server()}))
+    assert after == {"g": "updated", "g/*": "?", "s": "unchanged"}
 
 
 def test_a_secret_in_a_member_is_no_text_of_a_preview(world: World) -> None:
