@@ -6,10 +6,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ...shapes import Json
+from .. import statements
 from ..bulk import BATCH, OneOf
 from ..ids import ResourceId, StackId
 from ..schema import tables
-from ..statements import all_below, below, paths
 
 _S = tables.stack.c
 _R = tables.resource.c
@@ -59,19 +59,19 @@ def data_by_path(
 
     :returns: by the names of the resources from the stack down to each one.
     """
-    is_member = sa.and_(_R.stack_id.in_(below(stack_id)), _R.plugin.in_(sorted(plugins)))
+    is_member = sa.and_(_R.stack_id.in_(statements.below(stack_id)), _R.plugin.in_(sorted(plugins)))
     query = sa.select(_R.stack_id, _R.name, _R.plugin, _R.data).where(
         is_member, _R.replaced_by.is_(None), _R.snapshot_id.is_(None)
     )
     # Of a nested stack that is being replaced, the newer one counts.
     rows = conn.execute(query.order_by(_R.id)).all()
-    above = paths(conn, stack_id, {row.stack_id for row in rows})
+    above = statements.paths(conn, stack_id, {row.stack_id for row in rows})
     return {(*above[row.stack_id].split("/")[:-1], row.name): (row.plugin, row.data) for row in rows}
 
 
 def things(conn: Connection, stack_ids: Sequence[StackId]) -> list[tuple[str, str]]:
     """Return the types and physical ids of the things of some stacks and of those nested in them."""
-    is_member = _R.stack_id.in_(all_below(stack_ids))
+    is_member = _R.stack_id.in_(statements.all_below(stack_ids))
     query = sa.select(_R.plugin, _R.physical_id).where(
         is_member, _R.physical_id.is_not(None), _R.snapshot_id.is_(None)
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import stoker
 
 ROOT = pathlib.Path(stoker.__file__).parent
-WALKS = {"below", "inside", "paths"}
+WALKS = {"all_below", "below", "inside", "paths"}
 """Queries of db/statements.py that follow the rows of a tree, each of which they take once."""
 PAGE = "it reads a page of a limited length"
 SIZE = "one short row for each stack of the tree, whose size is limited when stacks are made"
@@ -23,6 +23,8 @@ BOUNDS = {
     "features/diagnosis/inspections.py:failed_resources": PAGE,
     "features/diagnosis/inspections.py:page": "it names what is on a page of a limited length",
     "features/diagnosis/inspections.py:waiting": PAGE,
+    "db/queries/nesting.py:data_by_path": "the data of some types; a stack has a limited number of resources",
+    "db/queries/nesting.py:things": "two short values for each resource of the tree; likewise",
     "db/resources.py:of_tree": f"{ANSWER}; the levels of nested_depth",
     "db/resources.py:types_in": "it returns the names of types",
     "db/stacks.py:lock_inside": SIZE,
@@ -57,6 +59,20 @@ def _calls() -> Iterator[str]:
                         and node.value.id == "statements"
                     ):
                         yield f"{name}:{function.name}"
+
+
+def test_whoever_follows_a_tree_names_the_module_of_the_queries() -> None:
+    """Otherwise the table would not see it."""
+    importing = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in ("api", "cli", "conductor", "db", "engine", "features")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").rpartition(".")[2] == "statements"
+        and not WALKS.isdisjoint(alias.name for alias in node.names)
+    ]
+    assert importing == []
 
 
 def test_who_follows_a_tree_has_a_bound() -> None:
