@@ -204,14 +204,13 @@ def _updated(
         for item in changes
         if item.effect is ChangeKind.UPDATED and item.row is not None and item.row.data is not None
     }
-    kept = frozenset(copied)
     yield PlannedPart(
         path,
         planned,
         types,
         before,
         gone,
-        kept,
+        frozenset(copied),
         stored,
         unknown,
         changing,

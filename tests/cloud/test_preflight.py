@@ -304,11 +304,11 @@ def test_what_does_not_fit_is_found_and_fails_without_it(stacks: Stacks) -> None
     for make in (network_in_use, network_without_security, things_that_do_not_fit):
         make(stacks.project)
     templates = {name: document(a=item[0], **GROUPS.get(name, {})) for name, item in MISFITS.items()}
-    found = {name: refused(stacks, template) for name, template in templates.items()}
+    messages = {name: refused(stacks, template) for name, template in templates.items()}
     wrong = {
-        name: found[name]
+        name: messages[name]
         for name, (_, message, _) in MISFITS.items()
-        if len(found[name]) != 1 or message not in found[name][0]
+        if len(messages[name]) != 1 or message not in messages[name][0]
     }
     assert wrong == {}
     assert stacks.all() == []

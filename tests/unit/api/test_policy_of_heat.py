@@ -64,12 +64,13 @@ def _allows(enforcer: policy.Enforcer, rule: str, credentials: Credentials) -> b
 @pytest.mark.needs("heat")
 def test_each_rule_of_heat_decides_here_as_there(heat: list[policy.RuleDefault]) -> None:
     assert len(heat) > 80
-    ours, theirs = _enforcer(list_rules()), _enforcer(heat)
-    assert [rule.name for rule in heat if rule.name not in ours.registered_rules] == []
+    stoker_rules = _enforcer(list_rules())
+    heat_rules = _enforcer(heat)
+    assert [rule.name for rule in heat if rule.name not in stoker_rules.registered_rules] == []
     differences = [
         (rule.name, credentials)
         for rule in heat
         for credentials in _all_credentials()
-        if _allows(ours, rule.name, credentials) != _allows(theirs, rule.name, credentials)
+        if _allows(stoker_rules, rule.name, credentials) != _allows(heat_rules, rule.name, credentials)
     ]
     assert differences == []

@@ -71,9 +71,9 @@ def test_an_unavailable_keystone_is_an_error_of_the_command() -> None:
 
 
 def test_every_root_stack_that_is_done_is_counted() -> None:
-    shown: list[tuple[int, int]] = []
-    progress = MoveProgress(lambda done, total: shown.append((done, total)))
+    counts: list[tuple[int, int]] = []
+    progress = MoveProgress(lambda done, total: counts.append((done, total)))
     progress.begin(5)
     progress.add(3)
     progress.add(1)
-    assert shown == [(0, 5), (3, 5), (4, 5)]
+    assert counts == [(0, 5), (3, 5), (4, 5)]

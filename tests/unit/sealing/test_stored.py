@@ -203,12 +203,12 @@ def test_a_residual_is_shown_as_in_a_template() -> None:
 
 def test_values_are_shown_in_clear_to_those_who_may_read_them() -> None:
     token = sealed(HERE.seal("word"))
-    shown = InClear(HERE.open)
-    assert shown.residual({"a": [token]}) == {"a": ["word"]}
-    assert (shown.data(row(data=token)), shown.data(row(data=None))) == ("word", {})
+    values = InClear(HERE.open)
+    assert values.residual({"a": [token]}) == {"a": ["word"]}
+    assert (values.data(row(data=token)), values.data(row(data=None))) == ("word", {})
     declared = {"metadata": {"own": token}}
-    assert shown.metadata(row(definition=declared, metadata={"own": token})) == {"own": "word"}
-    assert (shown.metadata(row(metadata=None)), Masked().metadata(row(metadata=None))) == ({}, {})
+    assert values.metadata(row(definition=declared, metadata={"own": token})) == {"own": "word"}
+    assert (values.metadata(row(metadata=None)), Masked().metadata(row(metadata=None))) == ({}, {})
     assert Masked().metadata(row(metadata={"own": token})) == {"own": MASK}
     assert (Masked().data(row(data=token)), Masked().data(row(data=None))) == (MASK, {})
 
@@ -217,10 +217,10 @@ def test_tokens_of_metadata_change_where_the_template_has_them() -> None:
     def change(token: str) -> str:
         return f"new {token}"
 
-    made = function("map_merge", [sealed("t")])
-    assert metadata_retokened(made, None, change) == function("map_merge", [sealed("new t")])
+    merged = function("map_merge", [sealed("t")])
+    assert metadata_retokened(merged, None, change) == function("map_merge", [sealed("new t")])
     # What a function makes may have come under any name.
-    of_function = {"metadata": made}
+    of_function = {"metadata": merged}
     entries = {"a": sealed("t"), "b": 1}
     assert metadata_retokened(entries, of_function, change) == {"a": sealed("new t"), "b": 1}
     declared = {"metadata": {"a": sealed("t"), "plain": 1}}

@@ -459,12 +459,12 @@ def test_what_uses_a_pool_or_a_scope_is_named_while_it_stays(
     properties = {"prefixes": ["10.0.0.0/8"]} if name == "SubnetPool" else {}
     target = dataclasses.replace(target_of(plugin, properties, key=KEY), physical_id=ONE)
     scripted.answers[f"DELETE {path}/{ONE}"] = Answer(status, {"NeutronError": {"message": "no"}})
-    mine = {"id": TWO, "project_id": target.stack.project_id}
-    scripted.answers[f"GET /{users}"] = Answer(body={users: [mine]})
+    user = {"id": TWO, "project_id": target.stack.project_id}
+    scripted.answers[f"GET /{users}"] = Answer(body={users: [user]})
     with pytest.raises(RetryableError, match=f"still in use by {noun} {TWO}: network {status}: no"):
         plugin.handle_delete(target, context)
     # An administrator has made the stack, and sees what the readers of its reasons may not see.
-    scripted.answers[f"GET /{users}"] = Answer(body={users: [{"id": "x", "project_id": "o"}, mine]})
+    scripted.answers[f"GET /{users}"] = Answer(body={users: [{"id": "x", "project_id": "o"}, user]})
     with pytest.raises(RetryableError, match=f"still in use by 1 {noun} of other projects, {noun} {TWO}: "):
         plugin.handle_delete(target, context)
     scripted.answers[f"GET /{users}"] = Answer(body={users: []})
