@@ -1,8 +1,12 @@
-"""The goals of nested stacks, as they follow from the definitions of their parents' resources."""
+"""Nested stacks as the resources of their parents define them: their goals, and the members of groups."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..resources.contract.children import ChildGoal, ChildInputs
+from ..db.rows import Resource, Stack
+from ..db.states import Status
+from ..resources.contract.children import ChildGoal, ChildInputs, GroupMember, in_order
+from ..resources.nested.parameterize import restore_values
+from ..sealing.secrets import Secrets
 from ..sealing.stored import StoredLookup
 from ..shapes import Json, JsonMap
 from ..template.environment import (
@@ -54,6 +58,41 @@ def goal_of_child(
         facade=facade,
         generated=goal.generated,
         secret=goal.secret,
+    )
+
+
+def definitions_inside(
+    child: Stack, template: JsonMap, unseal: Callable[[str], Json]
+) -> Mapping[str, JsonMap]:
+    """Return the resources' definitions in the generated template of a child, in clear.
+
+    :param unseal: opens the token of a secret.
+    """
+    return restore_values(template, evaluate(child.parameters, StoredLookup(unseal)))
+
+
+def members_of(
+    rows: Iterable[Resource],
+    definitions: Mapping[str, JsonMap],
+    secrets: Secrets,
+    has_template: Callable[[Resource], Callable[[str], bool]],
+) -> Sequence[GroupMember]:
+    """Return the members that a group has, in their order.
+
+    :param rows: the child's resources but those that were replaced.
+    :param has_template: returns what compares a type's name with the template of a resource.
+    """
+    return in_order(
+        GroupMember(
+            name=row.name,
+            definition=definitions.get(row.name),
+            reference=secrets.open_value(row.reference_id),
+            is_failed=row.status == Status.FAILED,
+            created_at=row.created_at,
+            physical_id=row.physical_id,
+            has_template=has_template(row),
+        )
+        for row in rows
     )
 
 

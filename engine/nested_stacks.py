@@ -13,18 +13,15 @@ from ..db.rows import Resource, Snapshot, Stack
 from ..db.states import TaskKind
 from ..resources.contract.children import ChildGoal, ChildInputs
 from ..resources.contract.errors import ChildGone, PermanentError
-from ..resources.nested.parameterize import restore_values
-from ..sealing.stored import StoredLookup
 from ..shapes import Json, JsonMap
 from ..template.compile import Identity
 from ..template.contents import same_content
 from ..template.environment import map_type, nested_environment
 from ..template.errors import ImmutableParameter, LimitExceeded, TemplateError
 from ..template.language import is_template_name
-from ..template.residual import evaluate
 from .actions import start_action, start_delete
 from .change import Change, commit_update
-from .children import goal_of_child, inputs_of_child, opened_environment
+from .children import definitions_inside, goal_of_child, inputs_of_child, opened_environment
 from .context import Compiled, EngineContext, Started, announce_started
 from .errors import ActionInProgress, NotUpdatable
 from .goals import check_immutable_parameters
@@ -107,8 +104,7 @@ class NestedStacks:
 
         :param unseal: opens the token of a secret.
         """
-        parameters = evaluate(child.parameters, StoredLookup(unseal))
-        return restore_values(self.content(child.template_id), parameters)
+        return definitions_inside(child, self.content(child.template_id), unseal)
 
     def file(self, stack_id: StackId, name: str) -> str:
         """Return the text of a file of the stack.

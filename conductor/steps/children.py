@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from ...db.rows import Resource, Stack
-from ...db.states import Status, TaskKind
+from ...db.states import TaskKind
 from ...db.work.claim import Claim
+from ...engine.children import members_of
 from ...engine.nested_stacks import NestedStacks
 from ...engine.parent_resource import ParentResource
 from ...engine.planning.plan import TaskDefinition
@@ -17,7 +18,6 @@ from ...resources.contract.children import (
     Children,
     ChildState,
     GroupMember,
-    in_order,
 )
 from ...resources.contract.views import physical_name
 from ...sealing.secrets import Secrets
@@ -119,20 +119,12 @@ class StepChildren(Children):
         if stack is None:
             return []
         bodies = self._nested.bodies(stack, self._secrets.open)
-        rows = self._present_rows()
-        members = [
-            GroupMember(
-                name=row.name,
-                definition=bodies.get(row.name),
-                reference=self._secrets.open_value(row.reference_id),
-                is_failed=row.status == Status.FAILED,
-                created_at=row.created_at,
-                physical_id=row.physical_id,
-                has_template=functools.partial(self._has_template, stack, row),
-            )
-            for row in rows
-        ]
-        return in_order(members)
+        return members_of(
+            self._present_rows(),
+            bodies,
+            self._secrets,
+            lambda row: functools.partial(self._has_template, stack, row),
+        )
 
     def _has_template(self, child: Stack, member: Resource, type_name: str) -> bool:
         """Return whether a type's name leads to the template of a member; members share the answers."""

@@ -5,18 +5,15 @@ from collections.abc import Mapping, Sequence
 
 from ...db import content, resources
 from ...db.rows import Stack
-from ...db.states import Status
+from ...engine.children import definitions_inside, members_of
 from ...engine.context import EngineContext
-from ...resources.contract.children import ChildGoal, GroupMember, in_order
+from ...resources.contract.children import ChildGoal, GroupMember
 from ...resources.contract.errors import PropertyError, StepError
 from ...resources.nested.members import member_bodies
-from ...resources.nested.parameterize import restore_values
 from ...sealing.sealer import SealError
 from ...sealing.secrets import Secrets
-from ...sealing.stored import StoredLookup
 from ...shapes import JsonMap
 from ...template.errors import TemplateError
-from ...template.residual import evaluate
 from .plan import Turn
 
 
@@ -36,20 +33,11 @@ def present_members(context: EngineContext, child: Stack, secrets: Secrets) -> S
     rows, template = context.database.read(
         lambda conn: (resources.of_stack(conn, child.id), content.get(conn, child.template_id))
     )
-    parameters = evaluate(child.parameters, StoredLookup(secrets.open))
-    bodies = restore_values(template, parameters)
-    return in_order(
-        GroupMember(
-            row.name,
-            bodies.get(row.name),
-            secrets.open_value(row.reference_id),
-            row.status == Status.FAILED,
-            row.created_at,
-            row.physical_id,
-            _only_steps_know if row.template else _has_no_template,
-        )
-        for row in rows
-        if row.replaced_by is None
+    return members_of(
+        [row for row in rows if row.replaced_by is None],
+        definitions_inside(child, template, secrets.open),
+        secrets,
+        lambda row: _only_steps_know if row.template else _has_no_template,
     )
 
 
