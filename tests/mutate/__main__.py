@@ -36,19 +36,7 @@ def main() -> int:
 
     Where only some of the tests are asked, they are no proof: it returns 0 then.
     """
-    parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
-    parser.add_argument("--changed", metavar="REV", help="only in lines that differ from this commit")
-    parser.add_argument("--again", action="store_true", help="forget the results of earlier runs")
-    parser.add_argument("--table", action="store_true", help="only report what earlier runs have found")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of the tests of one fault together")
-    parser.add_argument("--budget", type=float, help="seconds for faults; none is tried after them")
-    parser.add_argument("--operators", nargs="+", metavar="NAME", help="only these kinds, or `sql`")
-    parser.add_argument(
-        "--tests", nargs="+", default=notes.TESTS, metavar="PATH", help="tests that may notice them"
-    )
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="modules or folders; default: the kernel")
-    options = parser.parse_args()
+    options = options_of(sys.argv[1:])
     faults = list(_faults(options))
     if not faults:
         print("None of the lines belongs to the kernel.")
@@ -68,6 +56,29 @@ def main() -> int:
         _try_all(_sql_first(untried), recorded, results, options, end)
     unnoticed = [each for each in _report(planned, results) if {each.path, row_of(each.path)} & COMPLETE]
     return 1 if unnoticed and tuple(tests) == notes.TESTS else 0
+
+
+def options_of(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options that arguments set.
+
+    :raises SystemExit: they make no sense; a message on the standard error says why.
+    """
+    parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
+    parser.add_argument("--changed", metavar="REV", help="only in lines that differ from this commit")
+    parser.add_argument("--again", action="store_true", help="forget the results of earlier runs")
+    parser.add_argument("--table", action="store_true", help="only report what earlier runs have found")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of the tests of one fault together")
+    parser.add_argument("--budget", type=float, help="seconds for faults; none is tried after them")
+    parser.add_argument("--operators", nargs="+", metavar="NAME", help="only these kinds, or `sql`")
+    parser.add_argument(
+        "--tests", nargs="+", default=notes.TESTS, metavar="PATH", help="tests that may notice them"
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="modules or folders; default: the kernel")
+    options = parser.parse_args(arguments)
+    if options.again and options.table:
+        parser.error("--again forgets the results that --table reports: use one of them")
+    return options
 
 
 def planting(tests: Sequence[str]) -> tuple[str, ...]:

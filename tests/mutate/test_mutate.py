@@ -11,6 +11,7 @@ import typing
 
 import pytest
 from mutate import kernel, planting, survivors
+from mutate.__main__ import options_of
 from mutate.constants import dependents, loaded_names
 from mutate.forks import CANNOT, FAILS, SURVIVES, End, attempt
 from mutate.operators import Mutant, mutants
@@ -242,6 +243,12 @@ def sleeps(*, with_a_fault: bool, without: bool) -> Run:
 def test_a_fault_is_noticed_where_the_tests_succeed_without_it(run: Run, outcome: Outcome, test: str) -> None:
     verdict = Verdicts(run).of(Job(FAULT, ["a", "b", "c"], seconds=0.2))
     assert (verdict.outcome, verdict.test) == (outcome, test)
+
+
+def test_a_report_of_earlier_results_forgets_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        options_of(["--again", "--table"])
+    assert "--again forgets the results that --table reports" in capsys.readouterr().err
 
 
 def test_each_module_of_the_kernel_belongs_to_a_row() -> None:
