@@ -53,11 +53,3 @@ def test_another_secret_is_refused(key: str, secret: str) -> None:
     with pytest.raises(Fault) as caught:
         signed.guest_of(request(key, secret), guests, 0.0, ATTEMPT)
     assert caught.value.status == 403
-
-
-@pytest.mark.parametrize("owner", ["attacker", "victim", "other"])
-def test_an_account_acts_for_the_resource_that_the_request_names(owner: str) -> None:
-    guests: Json = Keys()
-    caller: Json = types.SimpleNamespace(credentials={"user_id": "user"}, roles=[signed.STACK_USER])
-    server: Json = signed.account_of(caller, guests, {"stack_id": owner, "resource_name": "r"})
-    assert (server and server.stack_id) == (None if owner == "other" else owner)

@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import logging
 import pathlib
 import re
 import typing
@@ -17,6 +18,7 @@ from stoker.cli.config.errors import WrongConfiguration
 from stoker.cli.config.options import GROUPS, list_opts
 from stoker.cli.config.sections import Settings, make_options, sections
 from stoker.db.connections import DatabaseLimits, DatabaseSettings
+from stoker.sealing.sealer import Sealer, fingerprint
 from stoker.settings import Bytes, Form, Seconds, setting
 
 DECLARED = [
@@ -49,6 +51,18 @@ def test_values_that_contradict_each_other_are_named_with_their_section(tmp_path
     conf = configured(tmp_path, "[database]\nlock_timeout = 30\n")
     with pytest.raises(WrongConfiguration, match=r"\[database\]: lock_timeout must be less than"):
         _ = Settings(conf).database
+
+
+def test_each_line_has_a_key_and_the_log_of_the_options_has_none(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = [Sealer.generate_key() for _ in range(2)]
+    conf = configured(tmp_path, "[secrets]\n" + "".join(f"key = {key}\n" for key in keys))
+    assert Sealer(Settings(conf).sealing.keys).fingerprints == [fingerprint(key) for key in keys]
+    with caplog.at_level(logging.DEBUG):
+        conf.log_opt_values(logging.getLogger(), logging.DEBUG)
+    assert "secrets.key" in caplog.text
+    assert [key for key in keys if key in caplog.text] == []
 
 
 @dataclass(frozen=True)
