@@ -12,7 +12,7 @@ from . import bulk, statements
 from .bulk import OneOf, chunks
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
-from .rows import ListedResource, ListedStack, Resource
+from .rows import ListedResource, ListedStack, Resource, Task
 from .schema import tables
 from .states import Status
 
@@ -49,6 +49,12 @@ def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Reso
         rows = conn.execute(_BY_IDS, {"ids": chunk}).mappings()
         rows_by_id.update((row["id"], Resource(**row)) for row in rows)
     return rows_by_id
+
+
+def of_tasks(conn: Connection, tasks: Iterable[Task]) -> dict[ResourceId | None, Resource]:
+    """Return the resources of tasks, as far as they exist, by their ids."""
+    ids = {task.resource_id for task in tasks if task.resource_id is not None}
+    return {row.id: row for row in by_ids(conn, ids).values()}
 
 
 class StackLabel(typing.NamedTuple):

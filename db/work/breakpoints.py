@@ -6,7 +6,7 @@ such tasks are held by the outcome of their steps, and so are tasks that stop af
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
@@ -52,7 +52,7 @@ def partition(conn: Connection, unblocked: Iterable[Task]) -> tuple[list[Task], 
     free, hits = breakpoint_rules.partition(unblocked)
     if not hits:
         return free, hits
-    rows = resources.by_ids(conn, {ResourceId(hit.task.resource_id or 0) for hit in hits})
+    rows = resources.of_tasks(conn, (hit.task for hit in hits))
     deleted = [hit.task for hit in hits if hit.task.resource_id not in rows]
     return [*free, *deleted], [hit for hit in hits if hit.task.resource_id in rows]
 
@@ -66,7 +66,7 @@ def hold(conn: Connection, hits: Sequence[BreakpointHit], *, by: str | None, now
     """
     if not hits:
         return set()
-    rows = resources.by_ids(conn, {ResourceId(hit.task.resource_id or 0) for hit in hits})
+    rows = resources.of_tasks(conn, (hit.task for hit in hits))
     aborted: set[TraversalId] = set()
     for hit in sorted(hits, key=lambda hit: hit.task.id):
         if breakpoint_rules.aborts(hit.task, hit.hook) and hit.task.traversal not in aborted:
@@ -79,10 +79,8 @@ def hold(conn: Connection, hits: Sequence[BreakpointHit], *, by: str | None, now
         traversals.count_held(conn, number, count)
     for stack_id, traversal in sorted({(hit.task.stack_id, hit.task.traversal) for hit in remaining}):
         show_on_stack(conn, stack_id, traversal)
-    pairs = [
-        (hit, ResourceId(hit.task.resource_id or 0)) for hit in remaining if hit.task.resource_id in rows
-    ]
-    notify(conn, EventKind.REACHED, [(rows[row_id], hit.hook) for hit, row_id in pairs], by, now)
+    pairs = [(row, hit.hook) for hit in remaining if (row := rows.get(hit.task.resource_id)) is not None]
+    notify(conn, EventKind.REACHED, pairs, by, now)
     return aborted
 
 
@@ -95,10 +93,12 @@ def _store(conn: Connection, hits: Sequence[BreakpointHit], *, now: float) -> No
         transitions.hold(conn, ids, hook=hook, due_at=None if seconds is None else now + seconds)
 
 
-def _abort(conn: Connection, hit: BreakpointHit, rows: dict[ResourceId, Resource], *, now: float) -> None:
+def _abort(
+    conn: Connection, hit: BreakpointHit, rows: Mapping[ResourceId | None, Resource], *, now: float
+) -> None:
     """End the action as a failure does: running tasks end, and no other task starts."""
     transitions.cancel(conn, [hit.task.id])
-    row = rows.get(ResourceId(hit.task.resource_id or 0))
+    row = rows.get(hit.task.resource_id)
     failure = breakpoint_rules.aborted(hit.hook, "" if row is None else row.name)
     count_down(conn, [FinishedTask(hit.task, failure.message, failure, aborts=True)], now=now)
 

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from .. import resources, traversals
 from ..bulk import chunks
-from ..ids import ResourceId, TaskId, TraversalId, TraversalNumber
+from ..ids import TaskId, TraversalId, TraversalNumber
 from ..notifications import EventKind
 from ..rows import ReadyTasks, Task
 from ..schema import tables
@@ -44,7 +44,7 @@ def clear(
     held_tasks = _lock(conn, ids)
     if {task.id for task in held_tasks} != ids:
         return None
-    rows = resources.by_ids(conn, [ResourceId(task.resource_id or 0) for task in held_tasks])
+    rows = resources.of_tasks(conn, held_tasks)
     _store(conn, held_tasks, now=now)
     deleted = [row.id for row in rows.values() if row.id in _deleted(held_tasks)]
     resources.delete_many(conn, deleted)
@@ -52,9 +52,7 @@ def clear(
         traversals.count_held(conn, number, -count)
     for traversal in sorted({task.traversal for task in held_tasks}):
         set_stepping(conn, traversal, stepping)
-    pairs = [
-        (rows[i], task.hook or "") for task in held_tasks if (i := ResourceId(task.resource_id or 0)) in rows
-    ]
+    pairs = [(row, task.hook or "") for task in held_tasks if (row := rows.get(task.resource_id)) is not None]
     breakpoints.notify(conn, EventKind.CLEARED, pairs, by, now)
     for stack_id, traversal in sorted({(task.stack_id, task.traversal) for task in held_tasks}):
         countdown.resume_deadline(conn, stack_id, traversal, now=now)
@@ -152,7 +150,7 @@ def expire(conn: Connection, task_ids: Iterable[TaskId], *, by: str | None, now:
 
 def _fail(conn: Connection, task: Task, *, by: str | None, now: float) -> Cleared:
     hook = task.hook or ""
-    rows = resources.by_ids(conn, [ResourceId(task.resource_id or 0)])
+    rows = resources.of_tasks(conn, [task])
     name = next((row.name for row in rows.values()), "")
     end = transitions.complete if breakpoint_rules.is_post(hook) else transitions.cancel
     end(conn, [task.id])
