@@ -212,9 +212,7 @@ def _signature_2(
 
 
 def _claim_of_header(header: str, headers: Mapping[str, str]) -> SignatureClaim:
-    parts = dict(
-        part.strip().partition("=")[::2] for part in header.removeprefix(V4_METHOD).split(",") if "=" in part
-    )
+    parts = dict(part.strip().partition("=")[::2] for part in header.removeprefix(V4_METHOD).split(","))
     return _claim_4(
         parts.get("Credential", ""),
         parts.get("SignedHeaders", ""),

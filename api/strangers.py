@@ -8,7 +8,6 @@ Stoker makes itself are verified without a lookup.
 """
 
 import ipaddress
-import math
 import threading
 import time
 from collections import OrderedDict
@@ -66,7 +65,7 @@ class Attempt:
     def __init__(self, strangers: "Strangers", address: str) -> None:
         self._strangers = strangers
         self._address = address
-        self._name = ""
+        self._name: str | None = None
         self._holds = False
         self._is_decided = False
 
@@ -76,7 +75,7 @@ class Attempt:
         :param name: the key or account that the request claims to be of.
         :raises Fault: 429, the address has none left.
         """
-        if self._holds or self._name:
+        if self._name is not None:
             return
         self._name = name
         if not self._strangers.knows(self._address, name):
@@ -86,7 +85,7 @@ class Attempt:
     def identified(self) -> None:
         """Give the failure back and remember the name: the sender is who the request claims."""
         self.excuse()
-        if self._name:
+        if self._name is not None:
             self._strangers.remember(self._address, self._name)
 
     def excuse(self) -> None:
@@ -103,7 +102,7 @@ class Attempt:
 
     def ended(self) -> None:
         """Count a failure of a name that was known before, if nobody was identified."""
-        if self._name and not self._holds and not self._is_decided:
+        if self._name is not None and not self._holds and not self._is_decided:
             self.fail()
 
 
@@ -152,9 +151,8 @@ class Strangers:
                 self._keep(address, left - 1)
                 return
             self._keep(address, left)
-        seconds = math.ceil((1 - left) / PER_SECOND)
         text = "Too many requests of this address had unknown keys or wrong secrets; try again later"
-        raise Fault(429, "TooManyRequests", text, retry_after=seconds)
+        raise Fault(429, "TooManyRequests", text, retry_after=1)  # It has PER_SECOND more by then.
 
     def give_back(self, address: str) -> None:
         """Give a failure back that was none."""
@@ -174,7 +172,7 @@ class Strangers:
             if len(self._known) > MOST_KNOWN:
                 self._known.popitem(last=False)
 
-    def forget(self, address: str, name: str) -> None:
+    def forget(self, address: str, name: str | None) -> None:
         """Note that a request has failed that has taken no failure."""
         with self._lock:
             self._known.pop(hash((address, name)), None)

@@ -155,7 +155,11 @@ def test_the_key_is_found_where_clients_put_it() -> None:
     assert key_in_sight({"X-Amz-Credential": ["abc/2030/r"]}, "", b"") == "abc"
     assert key_in_sight({"AWSAccessKeyId": ["abc"]}, "", b"") == "abc"
     assert key_in_sight({}, "AWS4-HMAC-SHA256 Credential=abc/2030/r", b"") == "abc"
-    assert key_in_sight({}, "x" * 5000 + "Credential=abc/2030/r", b"xAWSAccessKeyId=abc&") is None
+    by_header = "AWS4-HMAC-SHA256 Credential=abc/2030/r"
+    assert key_in_sight({}, by_header, b"AWSAccessKeyId=def&") == "abc"
+    sought = "Credential=abc/"
+    assert key_in_sight({}, "x" * (4096 - len(sought)) + sought, b"xAWSAccessKeyId=abc&") == "abc"
+    assert key_in_sight({}, "x" * (4097 - len(sought)) + sought, b"xAWSAccessKeyId=abc&") is None
 
 
 @pytest.mark.parametrize(

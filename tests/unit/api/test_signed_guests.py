@@ -9,7 +9,6 @@ from stoker.api.ec2_signatures import SignedRequest
 from stoker.api.errors import Fault
 from stoker.api.signed import (
     FORM,
-    MOST_UNKNOWN,
     STACK_USER,
     account_of,
     check_arn,
@@ -25,6 +24,8 @@ from stoker.resources.guests import POLL_SERVER_CFN
 Json = typing.Any
 NOW = 1_893_553_445.0  # 2030-01-02T03:04:05Z
 SECRET = "secret"
+MOST_UNKNOWN = 64 * 1024
+"""Bytes that a guest may send, as operation.md says it."""
 
 
 def server(stack_id: str = "1", name: str = "r") -> Json:

@@ -15,8 +15,10 @@ import pytest
 from harness.bare_api import ADDRESSES, bare_services
 from stoker.api import strangers
 from stoker.api.app import make_app
-from stoker.api.strangers import BURST, PER_SECOND, Strangers, client_address
+from stoker.api.errors import Fault
+from stoker.api.strangers import Strangers, client_address
 from stoker.cli.wiring.routes import ROUTES
+from stoker.db.errors import NotFound, Unavailable
 from stoker.keystone.delegated_auth import KeystoneUnavailable
 from stoker.keystone.ec2_tokens import SignatureRefused
 
@@ -24,6 +26,9 @@ Json = typing.Any
 TOKENS = "/v1/identity/v3/auth/tokens"
 ARN = "/v1/{}/arn:openstack:heat::p:stacks/s/1/resources/r"
 HERE = "203.0.113.5"
+BURST = 100
+PER_SECOND = 5
+"""Failures of an address at once, and in a second, as operation.md says it."""
 SIGNED = {"SignatureVersion": "2", "SignatureMethod": "HmacSHA256", "Signature": "x"}
 SIGNED["Timestamp"] = "2020-01-01T00:00:00Z"
 
@@ -112,21 +117,21 @@ def installation() -> Installation:
     return Installation()
 
 
-ENOUGH = int(BURST) + 20
+ENOUGH = BURST + 20
 
 
 def test_a_new_key_in_each_request_is_refused_before_anything_is_read(
     installation: Installation,
 ) -> None:
     answers = [installation.action(f"key{number}") for number in range(ENOUGH)]
-    assert [answer.status_code for answer in answers] == [403] * int(BURST) + [429] * 20
+    assert [answer.status_code for answer in answers] == [403] * BURST + [429] * 20
     assert (installation.guests.looked_up, installation.asked) == (BURST, BURST)
     assert answers[-1].headers["retry-after"] == "1"
     assert "<Code>Throttling</Code>" in answers[-1].text
     assert installation.action("key", "203.0.113.6").status_code == 403
     installation.clock.now += 2
     again = [installation.action(f"again{number}").status_code for number in range(20)]
-    assert again == [403] * int(2 * PER_SECOND) + [429] * (20 - int(2 * PER_SECOND))
+    assert again == [403] * 2 * PER_SECOND + [429] * (20 - 2 * PER_SECOND)
 
 
 @pytest.mark.parametrize("kind", ["signal", "waitcondition"])
@@ -141,14 +146,14 @@ def test_signals_of_unknown_keys_are_limited(installation: Installation, kind: s
         )
         for number in range(ENOUGH)
     ]
-    assert {answer.status_code for answer in answers[int(BURST) :]} == {429}
+    assert {answer.status_code for answer in answers[BURST:]} == {429}
     assert installation.guests.looked_up == BURST
 
 
 def test_failed_logins_are_limited_and_right_ones_are_not(installation: Installation) -> None:
     assert {installation.login(f"new{n}", "right").status_code for n in range(3 * ENOUGH)} == {201}
     answers = [installation.login(f"guess{number}", "wrong") for number in range(ENOUGH)]
-    assert [answer.status_code for answer in answers] == [401] * int(BURST) + [429] * 20
+    assert [answer.status_code for answer in answers] == [401] * BURST + [429] * 20
     assert answers[-1].json["error"]["type"] == "TooManyRequests"
     assert answers[-1].headers["retry-after"] == "1"
     assert installation.login("new5", "right").status_code == 201
@@ -196,14 +201,82 @@ def test_behind_a_trusted_proxy_the_clients_have_limits_of_their_own(installatio
         ("10.0.0.7", "", "10.0.0.7"),
         ("10.0.0.7", "1.2.3.4, 203.0.113.9", "203.0.113.9"),
         ("10.0.0.7", "1.2.3.4, 203.0.113.9, 10.0.0.8", "203.0.113.9"),
+        ("10.0.0.7", "10.0.0.8", "10.0.0.8"),
+        ("10.0.0.7", "1.2.3.4, 192.0.2.9, 10.0.0.8", "1.2.3.4"),
         ("10.0.0.7", "nonsense", "10.0.0.7"),
+        ("10.0.0.7", "1.2.3.4, nonsense", "10.0.0.7"),
         ("::ffff:10.0.0.7", "2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
         ("2001:db8:5:6:7::8", "", "2001:db8:5:6::/64"),
         ("localhost", "", "localhost"),
     ],
 )
 def test_the_client_is_whom_the_nearest_proxy_has_seen(connected: str, forwarded: str, client: str) -> None:
-    assert client_address(connected, forwarded, [ipaddress.ip_network("10.0.0.0/24")]) == client
+    proxies = [ipaddress.ip_network(text) for text in ("10.0.0.0/24", "192.0.2.9")]
+    assert client_address(connected, forwarded, proxies) == client
+
+
+def left(limit: Strangers) -> float:
+    """Return how many failures the address has left, at an instant that stays."""
+    return limit._buckets.get(HERE, (BURST, 0.0))[0]  # noqa: SLF001
+
+
+@pytest.mark.parametrize("name", ["a", ""])
+def test_a_request_takes_one_failure_and_gives_no_more_back(name: str) -> None:
+    limit = Strangers(monotonic=lambda: 0.0)
+    for failures in (1, 2):
+        with limit.attempt(HERE, "") as attempt:
+            attempt.check(name)
+            attempt.check(name)
+        assert left(limit) == BURST - failures
+    with limit.attempt(HERE, "") as attempt:
+        attempt.check(name)
+        attempt.identified()
+        attempt.identified()
+    assert left(limit) == BURST - 2
+    with limit.attempt(HERE, "") as attempt:
+        attempt.check(name)
+        assert left(limit) == BURST - 2, "the name is known"
+    assert left(limit) == BURST - 3, "nobody was identified"
+    with limit.attempt(HERE, ""):
+        pass
+    assert left(limit) == BURST - 3, "no name was looked up"
+
+
+@pytest.mark.parametrize(
+    ("error", "failures"),
+    [
+        (Fault(499, "", ""), 1),
+        (Fault(500, "", ""), 0),
+        (NotFound("Stack", "s"), 1),
+        (Unavailable("away"), 0),
+        (KeystoneUnavailable("away"), 0),
+        (ZeroDivisionError(), 1),
+    ],
+)
+@pytest.mark.parametrize("is_known", [False, True])
+def test_an_error_of_the_service_is_not_the_senders_failure(
+    error: Exception, failures: int, is_known: bool
+) -> None:
+    limit = Strangers(monotonic=lambda: 0.0)
+    if is_known:
+        limit.remember(HERE, "a")
+
+    def attempted() -> None:
+        with limit.attempt(HERE, "") as attempt:
+            attempt.check("a")
+            raise error
+
+    with pytest.raises(type(error)):
+        attempted()
+    assert left(limit) == BURST - failures
+
+
+def test_of_many_names_those_are_known_that_were_right_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strangers, "MOST_KNOWN", 2)
+    limit = Strangers()
+    for name in ("a", "b", "a", "c"):
+        limit.remember(HERE, name)
+    assert [name for name in "abc" if limit.knows(HERE, name)] == ["a", "c"]
 
 
 def test_the_tables_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
