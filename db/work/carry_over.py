@@ -57,13 +57,13 @@ def superseded_tasks(
     Unlike `stopped_tasks` it lets tasks run on where another task of their traversal has failed.
     """
     of_traversal = [task for task in claimed if not task.inherited and task.kind != TaskKind.SIGNAL]
-    over = stopped(
-        conn, [(task.stack_id, task.traversal) for task in of_traversal if task.kind != TaskKind.SCALE]
-    )
-    over |= superseded(
-        conn, [(task.stack_id, task.traversal) for task in of_traversal if task.kind == TaskKind.SCALE]
-    )
-    ended = {task.id for task in of_traversal if (task.stack_id, task.traversal) in over}
+    # A group may scale while steps of an action that has ended still run: it has the action's traversal, too.
+    actions = [task for task in of_traversal if task.kind != TaskKind.SCALE]
+    scalings = [task for task in of_traversal if task.kind == TaskKind.SCALE]
+    ended = set[TaskId]()
+    for tasks, find_over in ((actions, stopped), (scalings, superseded)):
+        over = find_over(conn, [(task.stack_id, task.traversal) for task in tasks])
+        ended |= {task.id for task in tasks if (task.stack_id, task.traversal) in over}
     return ended | {task.id for task in claimed if task.inherited and not _moved(conn, task, request)}
 
 

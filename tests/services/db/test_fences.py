@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import pytest
 import sqlalchemy as sa
@@ -13,19 +13,32 @@ from services.db.rows import (
     Graph,
     a_snapshot,
     a_stack,
+    resource,
     set_task,
     set_traversal,
     stack_of,
     store,
     store_graph,
     task,
+    traversal_of,
 )
 from stoker.db import snapshots
 from stoker.db.engine import Database
 from stoker.db.ids import TaskId, TraversalId, TraversalNumber
-from stoker.db.rows import Task
+from stoker.db.rows import FailureCause, Task
+from stoker.db.schema import tables
 from stoker.db.states import REDELIVER_AFTER, Standing, Status, TaskKind, TaskState
-from stoker.db.work import cancel, countdown, due_tasks, losses, member_claims, orphans, tasks
+from stoker.db.work import (
+    cancel,
+    carry_over,
+    countdown,
+    due_tasks,
+    losses,
+    member_claims,
+    orphans,
+    tasks,
+)
+from stoker.db.work.carry_over import RequeueRequest
 from stoker.db.work.countdown import FinishedTask
 
 pytestmark = pytest.mark.usefixtures("bystander")
@@ -221,6 +234,13 @@ def purged(conn: sa.Connection, graph: Graph) -> list[TaskId]:
     return [task_id for task_id in graph.ids if task_id not in remaining]
 
 
+def cancelled_behind_failure(conn: sa.Connection, graph: Graph) -> list[TaskId]:
+    count = cancel.cancel_behind_failure(conn, graph.traversal, now=NOW)
+    cancelled = [row.id for row in rows(conn, graph.ids) if row.state == TaskState.CANCELLED]
+    assert count == len(cancelled)
+    return cancelled
+
+
 CHECK = {"kind": TaskKind.CHECK}
 DONE = {"state": TaskState.DONE}
 QUERIES = {
@@ -267,6 +287,10 @@ QUERIES = {
         lambda conn, graph: ids(cancel.lock_unstarted(conn, [graph.traversal])),
         PARKED,
         [RUNS, DONE, {"traversal": "another"}],
+    ),
+    "cancelled behind a failure": Query(cancelled_behind_failure, PARKED, [{"waits_on": "stack:1"}, RUNS]),
+    "cancelled behind a failure, though a signal may come": Query(
+        cancelled_behind_failure, {**PARKED, "waits_on": "resource:1"}, []
     ),
     "begun, and waits for a nested stack that runs": Query(
         lambda conn, graph: ids(tasks.begun_of_traversal(conn, graph.traversal)),
@@ -422,3 +446,129 @@ def test_a_deadline_pauses_where_nothing_runs_that_the_stack_waits_for(
     database.write(lambda conn: countdown.pause_deadline(conn, graph.number, now=NOW + 10))
     stack = stack_of(database, graph.stack.id)
     assert (stack.deadline_at, stack.remaining) == ((None, 90) if beside.pauses else (NOW + 100, None))
+
+
+def set_row(database: Database, table: sa.Table, row_id: object, **values: object) -> None:
+    database.write(lambda conn: conn.execute(sa.update(table).where(table.c.id == row_id).values(**values)))
+
+
+@pytest.mark.parametrize(
+    ("attempt", "status", "is_aborted"),
+    [(1, Status.IN_PROGRESS, True), (0, Status.IN_PROGRESS, False), (1, Status.COMPLETE, False)],
+)
+def test_a_resource_is_shown_as_aborted_whose_action_has_begun(
+    database: Database, attempt: int, status: Status, is_aborted: bool
+) -> None:
+    graph = store_graph(database, {"one": []})
+    set_task(database, graph.ids[0], attempt=attempt)
+    set_row(database, tables.resource, graph.resources["one"], action="CREATE", status=status)
+    database.write(lambda conn: cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW + 1))
+    row = resource(database, graph.resources["one"])
+    aborted = (Status.FAILED, "CREATE aborted", True, NOW + 1)
+    is_shown = (row.status, row.reason, row.cancelled, row.updated_at) == aborted
+    assert (task(database, graph.ids[0]).state, is_shown) == (TaskState.CANCELLED, is_aborted)
+
+
+FAILED: Columns = {"failure": "why", "failure_cause": asdict(FailureCause("why"))}
+RUNNING: Columns = {"reason": "started"}
+SUPERSEDED: Columns = {"traversal": "newer"}
+ENDED: Columns = {"status": Status.COMPLETE}
+NESTED = "nested"
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "is_over"),
+    [
+        (TaskKind.CREATE, RUNNING, False),
+        (TaskKind.CREATE, FAILED, True),
+        (NESTED, FAILED, False),
+        (TaskKind.CHECK, FAILED, False),
+        (TaskKind.CREATE, ENDED, True),
+        (NESTED, ENDED, True),
+        (TaskKind.CHECK, ENDED, True),
+        (TaskKind.SCALE, ENDED, False),
+        (TaskKind.SIGNAL, ENDED, False),
+        (TaskKind.CREATE, SUPERSEDED, True),
+        (TaskKind.SCALE, SUPERSEDED, True),
+        (TaskKind.SIGNAL, SUPERSEDED, False),
+    ],
+)
+def test_a_claimed_task_waits_again_unless_its_traversal_is_over(
+    database: Database, kind: str, change: Columns, is_over: bool
+) -> None:
+    graph = store_graph(database, {"one": [], "beside": []})
+    one, beside = graph.ids
+    set_task(database, one, **RUNS, kind=TaskKind.CREATE if kind == NESTED else kind)
+    set_task(database, beside, **RUNS, finish_id=None)
+    if change is FAILED:
+        set_traversal(database, graph.number, **change)
+    else:
+        set_row(database, tables.stack, graph.stack.id, **change)
+    request = RequeueRequest(nested=[one] if kind == NESTED else ())
+    over = database.write(lambda conn: carry_over.stopped_tasks(conn, rows(conn, graph.ids), request))
+    assert (one in over) is is_over
+
+
+BEGUN, DONE_NOW, OLDER = "begun", "done", "older"
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """A task that began in a superseded traversal, and what becomes of it where it is to wait again.
+
+    :ivar words: OLDER: it is one of that traversal still; BEGUN: its resource has its progress; DONE_NOW,
+        NESTED: what its outcome says.
+    :ivar begins: what its outcome says about its progress.
+    :ivar present: columns of the present traversal.
+    """
+
+    kind: TaskKind
+    words: str
+    ends: bool
+    begins: bool | None = None
+    present: Columns = field(default_factory=lambda: {"held_tasks": 0})
+
+
+@pytest.mark.parametrize(
+    "inherited",
+    [
+        Inherited(TaskKind.CREATE, "older begun", ends=False),
+        Inherited(TaskKind.CREATE, "older", ends=True),
+        Inherited(TaskKind.CREATE, "older", begins=True, ends=False),
+        Inherited(TaskKind.CREATE, "older begun", begins=False, ends=True),
+        Inherited(TaskKind.CREATE, "begun", ends=False),
+        Inherited(TaskKind.UPDATE, "older begun", ends=True),
+        Inherited(TaskKind.UPDATE, "older done", ends=True),
+        Inherited(TaskKind.UPDATE, "done", ends=False),
+        Inherited(TaskKind.UPDATE, "", ends=True),
+        Inherited(TaskKind.ADOPT, "older", ends=False),
+        Inherited(TaskKind.ADOPT, "", ends=False),
+        Inherited(TaskKind.CREATE, "older begun", present=FAILED, ends=True),
+        Inherited(TaskKind.CREATE, "older begun nested", present=FAILED, ends=False),
+        Inherited(TaskKind.CREATE, "older begun nested", present=SUPERSEDED, ends=True),
+    ],
+)
+def test_an_inherited_task_moves_to_the_present_traversal_or_ends(
+    database: Database, inherited: Inherited
+) -> None:
+    graph = store_graph(database, {"one": []})
+    [one] = graph.ids
+    is_older = OLDER in inherited.words
+    began_in = "older" if is_older else graph.traversal
+    columns = {**RUNS, "kind": inherited.kind, "standing": Standing.CARRIED_OVER, "losses": {"hosts": ["a"]}}
+    set_task(database, one, **columns, traversal=began_in)
+    progress = {"task": one if BEGUN in inherited.words else 0}
+    set_row(database, tables.resource, graph.resources["one"], progress=progress)
+    set_traversal(database, graph.number, **inherited.present)
+    request = RequeueRequest(
+        begun={} if inherited.begins is None else {one: inherited.begins},
+        done=[one] if DONE_NOW in inherited.words else (),
+        nested=[one] if NESTED in inherited.words else (),
+    )
+    over = database.write(lambda conn: carry_over.superseded_tasks(conn, rows(conn, graph.ids), request))
+    stored_task = task(database, one)
+    moves = is_older and not inherited.ends
+    assert over == ({one} if inherited.ends else set())
+    assert stored_task.traversal == (graph.traversal if moves else began_in)
+    assert (stored_task.losses is None) is moves
+    assert traversal_of(database, graph.number).open_tasks == 1 + moves
