@@ -1,8 +1,8 @@
-"""All that the commands print: harmless whatever it holds, line by line, with colours on terminals only.
+"""All that the programs print, line by line, and the cells of tables: harmless whatever they hold.
 
 Names and reasons come from users, and from services that these have chosen.  A terminal would obey control
 characters in them, and characters that turn the direction of a line would make one name look like another.
-So no other module writes to a stream of people's: a test keeps it so.
+So no other module writes to a stream of people's: a test keeps it so.  Screens with colours: screen.py.
 """
 
 import io
@@ -12,20 +12,9 @@ import sys
 import textwrap
 import typing
 import unicodedata
-from collections.abc import Iterable
-
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
-from rich.text import Text
 
 UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of characters that are no text: controls, marks of direction and format, unassigned ones."""
-OK = "green"
-RUNNING = "blue"
-BAD = "bold red"
-HELD = "yellow"
-IDLE = "bright_black"
-"""Styles: done well, in progress, failed, held or endangered, not started."""
 
 
 def harmless(text: object, most: int | None = None) -> str:
@@ -111,19 +100,6 @@ def write_question(stream: typing.TextIO, text: str) -> None:
     stream.flush()
 
 
-class HarmlessConsole(Console):
-    """A console that prints no character that a terminal would obey, but for its own colours and moves."""
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield the segments of a renderable; those that are text are harmless, and keep their lines."""
-        for segment in super().render(renderable, options):
-            if segment.control:
-                yield segment
-            else:
-                text = "\n".join(map(harmless, segment.text.split("\n")))
-                yield Segment(text, segment.style)
-
-
 class HarmlessTable:
     """Mixin of cliff's lists and tables, before their base: the cells that people read are harmless.
 
@@ -145,16 +121,6 @@ def _harmless_cell(cell: typing.Any) -> typing.Any:
     return harmless(cell) if isinstance(cell, str) else cell
 
 
-def make_console(stream: typing.TextIO, *, width: int | None = None) -> Console:
-    """Return a console on a stream; it has colours on a terminal only, and none where NO_COLOR is set.
-
-    :param width: in characters; None: that of the terminal.
-    """
-    return HarmlessConsole(
-        file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=width
-    )
-
-
 def print_by_line() -> None:
     """Flush the process's output after each line from now on.
 
@@ -164,12 +130,3 @@ def print_by_line() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # Who embeds a program may have put another there.
             stream.reconfigure(line_buffering=True)
-
-
-def bar(share: float, width: int, style: str = OK) -> Text:
-    """Return a bar of which a part is filled.
-
-    :param share: the filled part, from 0 to 1.
-    """
-    full = round(max(0.0, min(1.0, share)) * width)
-    return Text.assemble(("█" * full, style), ("░" * (width - full), IDLE))

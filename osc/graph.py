@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from osc_lib.command import command
 
-from ..observe.terminal import BAD, HELD, IDLE, OK, RUNNING, harmless, make_console, write_lines
+from ..observe.screen import BAD, HELD, IDLE, OK, RUNNING, make_console
+from ..observe.terminal import harmless, write_lines
 from ..shapes import Json, JsonMap
 from .access import add_stack, client_of, find_stack, graph_of
 

@@ -10,7 +10,8 @@ from heatclient.common import utils as heat_utils
 from osc_lib import exceptions as exc
 from osc_lib.command import command
 
-from ..observe.terminal import BAD, OK, RUNNING, harmless, make_console, wrapped, write_json
+from ..observe.screen import BAD, OK, RUNNING, make_console
+from ..observe.terminal import harmless, wrapped, write_json
 from ..shapes import Json
 from .access import client_of, find_stack, path_of
 

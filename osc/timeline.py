@@ -9,7 +9,8 @@ from osc_lib import exceptions as exc
 from osc_lib.command import command
 from rich.text import Text
 
-from ..observe.terminal import BAD, HELD, IDLE, OK, RUNNING, harmless, make_console, write_json
+from ..observe.screen import BAD, HELD, IDLE, OK, RUNNING, make_console
+from ..observe.terminal import harmless, write_json
 from ..shapes import Json
 from .access import add_stack, client_of, find_stack, path_of
 from .pages import PageTrail

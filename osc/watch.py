@@ -13,7 +13,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from ..observe.terminal import BAD, IDLE, OK, RUNNING, harmless, make_console, write_lines
+from ..observe.screen import BAD, IDLE, OK, RUNNING, make_console
+from ..observe.terminal import harmless, write_lines
 from ..shapes import Json
 from .access import add_stack, client_of, find_stack, graph_of
 from .graph import style_of

@@ -26,10 +26,11 @@ from ..config.client_options import client_options
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
 from ..wiring.coordination import check_backend
-from ..wiring.keystone import SECTION, make_enforcer
+from ..wiring.keystone import make_enforcer
 from ..wiring.messaging import make_bus, make_notifier
 from ..wiring.secrets import make_sealer
 from ..wiring.servers import unreachable
+from ..wiring.service_account import SECTION
 from ..wiring.trusts import SECTION as TRUSTEE
 
 DEFAULT = "DEFAULT"

@@ -16,7 +16,8 @@ from rich.live import Live
 
 from ...db.conductors import ACTIVE, DRAINING, REASON_LENGTH
 from ...observe.instants import instant
-from ...observe.terminal import make_console, write_lines
+from ...observe.screen import make_console
+from ...observe.terminal import write_lines
 from ...shapes import JsonMap
 from .base import AdminError
 from .columns import Age, Known, LastRequest, OutOf, Share, WithFooter

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from ...db.conductors import ACTIVE, DRAINING, STOPPED
 from ...observe.instants import describe_age, instant
-from ...observe.terminal import BAD, HELD, IDLE, OK, bar, harmless
+from ...observe.screen import BAD, HELD, IDLE, OK, bar
+from ...observe.terminal import harmless
 from ...shapes import JsonMap
 from .columns import LastRequest
 

@@ -18,8 +18,8 @@ from oslo_config import cfg
 from ...api.health import AccountHealth
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
-from .keystone import SECTION as API
-from .keystone import make_session, register_options
+from .service_account import SECTION as API
+from .service_account import make_session, register_options
 from .trusts import SECTION as TRUSTEE
 from .trusts import trustee_session
 

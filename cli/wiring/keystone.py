@@ -1,12 +1,8 @@
 """The API behind Keystone: the middleware in front, the policy inside."""
 
 import logging
-import types
 import typing
 
-from keystoneauth1 import loading
-from keystoneauth1.plugin import BaseAuthPlugin
-from keystoneauth1.session import Session
 from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 from oslo_policy import policy
@@ -17,13 +13,10 @@ from ...api.keystone import KeystoneAuthentication
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
 from .policy import list_rules
+from .service_account import KEYSTONE_ANSWERS_WITHIN, SECTION, middleware, register_options
 from .trusts import make_ec2_tokens
 
-SECTION = "keystone_authtoken"
 POLICY_FILE = "policy.yaml"
-KEYSTONE_ANSWERS_WITHIN = 10
-"""Seconds for one attempt to validate a token, unless http_connect_timeout is set.  The middleware's own
-default is no limit, so a silent Keystone would occupy one thread of the API after the other."""
 WsgiApp = typing.Any
 LOG = logging.getLogger(__name__)
 
@@ -69,31 +62,6 @@ def get_enforcer() -> policy.Enforcer:
     return make_enforcer(conf)
 
 
-def register_options(conf: cfg.ConfigOpts) -> None:
-    """Register the options of Keystone's middleware and of the service's own account.
-
-    :raises WrongConfiguration: there is no account.
-    """
-    loading.register_auth_conf_options(conf, SECTION)
-    if not conf[SECTION].auth_type and not conf[SECTION].auth_section:
-        raise WrongConfiguration(
-            f"[{SECTION}] auth_type is missing: the service's own account at Keystone; or, for a service "
-            "that everybody may use, set [api] auth_strategy to none"
-        )
-    _middleware().register_options(conf)
-
-
-def make_session(conf: cfg.ConfigOpts, auth: BaseAuthPlugin | None) -> Session:
-    """Make a session with Keystone, by the certificates of the service's own account.
-
-    :param auth: the account.
-    """
-    options = conf[SECTION]
-    certificate = (options.certfile, options.keyfile) if options.certfile and options.keyfile else None
-    verify = False if options.insecure else options.cafile or True
-    return Session(auth=auth, verify=verify, cert=certificate, timeout=KEYSTONE_ANSWERS_WITHIN)
-
-
 def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
     """Put Keystone's middleware in front of the application, if [api] auth_strategy is keystone.
 
@@ -103,11 +71,4 @@ def behind_keystone(app: WsgiApp, conf: cfg.ConfigOpts) -> WsgiApp:
         return app
     register_options(conf)
     conf.set_default("http_connect_timeout", KEYSTONE_ANSWERS_WITHIN, SECTION)
-    return _middleware().in_front_of(app, conf, SECTION)
-
-
-def _middleware() -> types.ModuleType:
-    """Import the middleware: with a client, a cache and a framework it has 150 modules, for Keystone only."""
-    from . import auth_token  # noqa: PLC0415
-
-    return auth_token
+    return middleware().in_front_of(app, conf, SECTION)

@@ -13,7 +13,7 @@ from ...console.pages import Console
 from ...keystone.login import KeystoneLogin
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
-from .keystone import SECTION, make_session, register_options
+from .service_account import SECTION, make_session, register_options
 
 LOG = logging.getLogger(__name__)
 

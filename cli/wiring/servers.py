@@ -21,9 +21,9 @@ from .accounts import accounts, check_account
 from .client_checks import check_clients, differing
 from .coordination import check_backend
 from .database import open_database
-from .keystone import SECTION as API
-from .keystone import register_options
 from .messaging import make_bus
+from .service_account import SECTION as API
+from .service_account import register_options
 
 LOG = logging.getLogger(__name__)
 WITHIN = 10.0

@@ -8,7 +8,8 @@ import wsgiref.util
 
 import pytest
 from oslo_config import cfg
-from stoker.cli.wiring.keystone import KEYSTONE_ANSWERS_WITHIN, behind_keystone
+from stoker.cli.wiring.keystone import behind_keystone
+from stoker.cli.wiring.service_account import KEYSTONE_ANSWERS_WITHIN
 
 Json = typing.Any
 

@@ -11,7 +11,8 @@ from stoker.db.conductors import ConductorRecord
 from stoker.features.diagnosis.operator_views import ring
 from stoker.features.diagnosis.presence import Presence
 from stoker.features.diagnosis.ring import ring_plan
-from stoker.observe.terminal import CLEAR, make_console
+from stoker.observe.screen import make_console
+from stoker.observe.terminal import CLEAR
 from stoker.ring.changes import changed_view
 from stoker.ring.hashring import Member, View, assign
 from stoker.ring.observer import GroupStatus

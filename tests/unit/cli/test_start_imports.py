@@ -23,6 +23,8 @@ EXPRESSIONS = {"yaql"}
 """They are evaluated in processes of their own."""
 API = {"falcon", "jsonschema"}
 AUDIT = {"pycadf"}
+SCREENS = {"rich"}
+POLICY = {"oslo_policy"}
 
 
 def imported(program: str, argument: object) -> set[str]:
@@ -35,8 +37,8 @@ def imported(program: str, argument: object) -> set[str]:
 @pytest.mark.parametrize(
     ("program", "unused"),
     [
-        ("api", KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS | AUDIT),
-        ("conductor", KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS | API),
+        ("api", KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS | AUDIT | SCREENS),
+        ("conductor", KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS | API | SCREENS | POLICY),
     ],
 )
 def test_a_daemon_imports_only_what_it_needs(program: str, unused: set[str]) -> None:

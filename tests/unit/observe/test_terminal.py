@@ -9,11 +9,11 @@ import pytest
 from cliff.lister import Lister
 from rich.table import Table
 from rich.text import Text
+from stoker.observe.screen import make_console
 from stoker.observe.terminal import (
     CLEAR,
     HarmlessTable,
     harmless,
-    make_console,
     write_document,
     write_in_place,
     write_json,

@@ -4,7 +4,8 @@ import io
 import typing
 
 import pytest
-from stoker.observe.terminal import HELD, bar, harmless, make_console
+from stoker.observe.screen import HELD, bar, make_console
+from stoker.observe.terminal import harmless
 from stoker.osc.drift import drift_lines, list_lines
 from stoker.osc.graph import as_dot, as_mermaid, tree
 from stoker.osc.inspection import report_lines
