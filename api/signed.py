@@ -139,7 +139,6 @@ def guest_of(signed: SignedRequest | None, guests: Guests, now: float, attempt: 
             attempt.identified()
             return imported
         verify(claim, signed, guests.secret(claim.access_key), now)
-        attempt.identified()
     except SignatureError as error:
         attempt.fail()
         raise Fault(_STATUS.get(error.code, 403), error.code, str(error)) from error

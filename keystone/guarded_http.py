@@ -174,9 +174,7 @@ def own_http_session(ca_cert: str) -> requests.Session:
     :raises ValueError: ca_cert is no certificate.
     """
     http = requests.Session()
-    transport = _Trusting(tls_context(ca_cert))
-    http.mount("http://", transport)
-    http.mount("https://", transport)
+    http.mount("https://", _Trusting(tls_context(ca_cert)))
     return http
 
 
@@ -195,7 +193,7 @@ class _Trusting(HTTPAdapter):
 
     def cert_verify(self, conn: Json, url: str, verify: Json, cert: Json) -> None:
         super().cert_verify(conn, url, verify, cert)
-        if self._tls is not None and verify:
+        if self._tls is not None:
             conn.ca_certs = conn.ca_cert_dir = None
 
     def _secured(self, settings: dict[str, Json]) -> dict[str, Json]:
@@ -246,7 +244,7 @@ class _Transport(_Trusting):
             deadline = self._calls.deadline
             assert deadline is not None
             try:
-                answer = super().send(request, *args, **{**settings, "stream": True})
+                answer = super().send(request, *args, **settings)
                 answer._content = self._body(answer)
             except (requests.RequestException, OSError) as error:
                 if not deadline.is_over:

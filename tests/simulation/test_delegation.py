@@ -11,7 +11,7 @@ from harness.duties import duty_context
 from simulation.world import World
 from stoker.conductor.duties.credentials import Credentials
 from stoker.db import credentials, stacks
-from stoker.db.errors import NameTaken, Unavailable
+from stoker.db.errors import NameTaken, NotFound, Unavailable
 from stoker.db.rows import Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskKind
@@ -20,7 +20,12 @@ from stoker.engine.errors import NotUpdatable
 from stoker.engine.planning.requests import CreateRequest, Goal, UpdateRequest
 from stoker.engine.stacks import act_on_stack, create_stack, delete_stack
 from stoker.engine.updates import update_stack
-from stoker.keystone.delegated_auth import DelegationRefused, KeystoneUnavailable, NoAnswer
+from stoker.keystone.delegated_auth import (
+    CredentialGone,
+    DelegationRefused,
+    KeystoneUnavailable,
+    NoAnswer,
+)
 from stoker.keystone.delegations import LATER, LOST_AFTER
 from stoker.resources.contract.cloud import Trustor
 from stoker.template.errors import TemplateError
@@ -75,7 +80,7 @@ class FakeKeystone:
         return [{"number": number} for number, made_for in self.credentials.items() if made_for == mark]
 
     def session(self, credential: Json) -> typing.Any:
-        raise NotImplementedError
+        return f"session of {credential['number']}"
 
     def is_good(self, credential: Json) -> bool:
         self.tried.append(credential["number"])
@@ -179,6 +184,20 @@ def test_what_cannot_be_stored_while_keystone_is_unavailable_is_revoked_later(
     assert list(scene.keystone.credentials) == [1]
     scene.keystone.away = False
     scene.let_pass(LATER)
+    assert scene.settled() == set()
+
+
+def test_what_a_request_failed_to_revoke_is_revoked_a_minute_later(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stumbling(monkeypatch, ValueError("a bug"))
+    scene.keystone.away = True
+    with pytest.raises(ValueError, match="a bug"):
+        scene.create()
+    scene.keystone.away = False
+    scene.let_pass(LATER - 1)
+    assert list(scene.keystone.credentials) == [1]
+    scene.let_pass(1)
     assert scene.settled() == set()
 
 
@@ -315,4 +334,76 @@ def test_an_update_of_a_stack_that_is_deleted_meanwhile_leaves_no_credential(sce
     scene.keystone.before_answer = delete
     with pytest.raises(Exception, match="deleting"):
         scene.update(stack)
+    assert scene.settled() == set()
+
+
+def without_credential(scene: Scene, name: str = "s") -> Stack:
+    """A stack that has no credential, as one that was imported."""
+    stack = scene.create(name)
+    scene.world.database.write(lambda conn: credentials.forget(conn, stack.id))
+    scene.keystone.credentials.clear()
+    return stack
+
+
+def test_a_stack_acts_with_the_rights_of_its_credential(scene: Scene) -> None:
+    stack = scene.create()
+    assert scene.context.delegations.session(stack.id) == "session of 1"
+    other = without_credential(scene, "other")
+    with pytest.raises(CredentialGone, match="no credential"):
+        scene.context.delegations.session(other.id)
+
+
+def test_a_stack_is_given_a_credential_if_it_has_none_and_the_user_is_of_its_project(scene: Scene) -> None:
+    delegations = scene.context.delegations
+    stack = scene.create()
+    delegations.provide(stack.id, "project", WHO)
+    assert (scene.settled(), scene.keystone.tried) == ({1}, [])
+    scene.world.database.write(lambda conn: credentials.forget(conn, stack.id))
+    scene.keystone.credentials.clear()
+    delegations.provide(stack.id, "other", WHO)
+    delegations.provide(stack.id, "project", None)
+    scene.keystone.enabled = False
+    delegations.provide(stack.id, "project", WHO)
+    assert scene.settled() == set()
+    scene.keystone.enabled = True
+    delegations.provide(stack.id, "project", WHO)
+    assert scene.settled() == {2}
+
+
+def test_where_users_delegate_nothing_keystone_is_not_called(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = scene.create()
+    scene.keystone.enabled = False
+    scene.update(stack)
+    scene.context.delegations.renew(stack.id, WHO)
+    assert (scene.settled(), scene.keystone.tried) == ({1}, [])
+    stumbling(monkeypatch, ValueError("a bug"))
+    with pytest.raises(ValueError, match="a bug"):
+        scene.create("other")
+
+
+def test_a_stack_that_is_deleted_while_it_is_given_a_credential_gets_none(scene: Scene) -> None:
+    stack = without_credential(scene)
+    world = scene.world
+
+    def delete() -> None:
+        delete_stack(world.context, world.stack(stack.id))
+        assert world.settle(lambda: world.stack(stack.id).deleted_at is not None, within=60)
+
+    scene.keystone.before_answer = delete
+    scene.context.delegations.provide(stack.id, "project", WHO)
+    assert scene.settled() == set()
+
+
+def test_a_stack_that_is_purged_while_it_is_given_a_credential_gets_none(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = without_credential(scene)
+
+    def lock(conn: sa.Connection, stack_id: str) -> Stack:
+        raise NotFound("Stack", stack_id)
+
+    monkeypatch.setattr(stacks, "lock", lock)
+    scene.context.delegations.provide(stack.id, "project", WHO)
     assert scene.settled() == set()

@@ -55,7 +55,8 @@ class Keys:
         assert transport == POLL_SERVER_CFN
         return server.stack_id not in self._closed
 
-    def imported(self, key: str) -> Json:
+    def imported(self, key: object) -> Json:
+        assert isinstance(key, str)
         return self._imported if key in ("key", "user") else ()
 
 

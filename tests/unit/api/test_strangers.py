@@ -220,6 +220,21 @@ def left(limit: Strangers) -> float:
     return limit._buckets.get(HERE, (BURST, 0.0))[0]  # noqa: SLF001
 
 
+def test_an_address_has_a_hundred_failures_and_five_more_each_second() -> None:
+    clock = Clock()
+    limit = Strangers(monotonic=clock)
+    for failures in (BURST, PER_SECOND, 2 * PER_SECOND):
+        for _ in range(failures):
+            limit.take(HERE)
+        with pytest.raises(Fault, match="Too many requests of this address") as refused:
+            limit.take(HERE)
+        assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "1"})
+        clock.now += 1.0 if failures == BURST else 2.0
+    clock.now += 1000
+    limit.forget(HERE, "a")
+    assert left(limit) == BURST - 1
+
+
 @pytest.mark.parametrize("name", ["a", ""])
 def test_a_request_takes_one_failure_and_gives_no_more_back(name: str) -> None:
     limit = Strangers(monotonic=lambda: 0.0)

@@ -13,7 +13,15 @@ import requests
 from harness.certificates import write_certificate
 from keystoneauth1.session import Session
 from keystoneauth1.token_endpoint import Token
-from stoker.keystone.guarded_http import AllowedHosts, GuardedRequests, GuardedSession, NotAllowed, TooMuch
+from stoker.keystone.guarded_http import (
+    AllowedHosts,
+    GuardedRequests,
+    GuardedSession,
+    NotAllowed,
+    TooMuch,
+    bounded_session,
+    own_http_session,
+)
 from stoker.keystone.remote_clouds import (
     RemoteClouds,
     RemotePlace,
@@ -111,6 +119,53 @@ def test_only_allowed_hosts_are_called(site: Site) -> None:
     assert len(site.requests) == before + 1  # The redirect itself.
 
 
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("http://cloud.test/", "cloud.test:80"),
+        ("https://cloud.test/", "cloud.test:443"),
+        ("https://cloud.test:80/", "cloud.test:80"),
+    ],
+)
+def test_a_host_is_checked_with_the_port_of_its_address(address: str, host: str) -> None:
+    for names, allowed in ((("cloud.test:1", "here"), "cloud.test:1, here"), ((), "none")):
+        text = f"the host {host} is not allowed; allowed are: {allowed} "
+        with pytest.raises(NotAllowed, match=text):
+            GuardedRequests(AllowedHosts(names), None).get(address)
+
+
+class AnsweringTwice(AllowedHosts):
+    """Hosts whose second address is another one than the first."""
+
+    checked = 0
+
+    def check_address(self, host: str, port: int, address: str) -> None:
+        vars(self)["checked"] = self.checked + 1
+        super().check_address(host, port, "8.8.8.8" if self.checked == 1 else "10.0.0.1")
+
+
+def test_the_address_that_a_connection_has_reached_is_checked_again(site: Site) -> None:
+    with pytest.raises(NotAllowed, match=r"localhost:\d+ has|localhost has the address 10\.0\.0\.1"):
+        GuardedRequests(AnsweringTwice(("*",)), None).get(f"http://localhost:{site.port}/")
+    assert site.requests == []
+
+
+def test_an_operators_session_keeps_its_settings_within_bounds(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", site.url)
+    monkeypatch.setenv("no_proxy", HERE)
+    operators = Session(auth=Token(site.url, "token"), verify="ca.pem", cert="cert.pem")
+    bounded = bounded_session(operators, seconds=60, most_bytes=1000)
+    assert (bounded.auth, bounded.verify, bounded.cert) == (operators.auth, "ca.pem", "cert.pem")
+    plain = bounded_session(Session(auth=Token(site.url, "token")), seconds=60, most_bytes=1000)
+    assert plain.get(f"{site.url}/").text == "xxxxx"
+    assert plain.get("http://cloud.test/by-proxy").text == "xxxxx"
+    assert "http://cloud.test/by-proxy" in site.requests
+    with pytest.raises(TooMuch, match="larger than 1000 bytes"):
+        plain.get(f"{site.url}/large")
+
+
 PRIVATE = ["127.0.0.1", "10.0.0.1", "::1", "fe80::1%eth0", "fd00::1", "0.0.0.0", "224.0.0.1", "100.64.0.1"]
 TRANSLATED = ["::ffff:127.0.0.1", "::10.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b:1::a00:1", "2002:a00:1::1"]
 METADATA = [
@@ -190,6 +245,9 @@ def test_redirects_are_few_and_share_the_time_of_their_call(site: Site) -> None:
     keystone = GuardedSession(GuardedRequests(hosts, None), auth=Token(site.url, "token"))
     with pytest.raises(TooMuch, match="more than 3 redirects"):
         keystone.get(f"{site.url}/round")
+    assert keystone.get(f"{site.url}/").text == "xxxxx"
+    assert keystone.get(f"{site.url}/round", redirect=False).status_code == 302
+    del site.requests[-2:]
     slow = GuardedSession(GuardedRequests(hosts, None, seconds=1.0), auth=Token(site.url, "token"))
     with pytest.raises(TooMuch, match="within 1 s"):
         slow.get(f"{site.url}/late")
@@ -233,8 +291,12 @@ def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.P
     site_hosts = AllowedHosts((HERE,))
     try:
         assert GuardedRequests(site_hosts, certificate.read_text()).get(site.url).text == "xxxxx"
+        assert own_http_session(certificate.read_text()).get(site.url).text == "xxxxx"
         with pytest.raises(requests.exceptions.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
             GuardedRequests(site_hosts, other_certificate.read_text()).get(site.url)
+        with pytest.raises(requests.exceptions.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
+            own_http_session(other_certificate.read_text()).get(site.url)
+        assert GuardedRequests(site_hosts, None).get(site.url, verify=str(certificate)).text == "xxxxx"
     finally:
         site.close()
     session = Session(auth=Token("http://cloud.test", "token"))
