@@ -23,13 +23,14 @@ from services.db.rows import (
     traversal_of,
 )
 from services.db.servers import SERVERS
-from stoker.db import events
+from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import TaskId
+from stoker.db.rows import ReadyTasks
 from stoker.db.schema import tables
-from stoker.db.states import Status, TaskState
-from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks
+from stoker.db.states import Standing, Status, TaskState
+from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks, member_claims
 from stoker.db.work.clear_breakpoints import Cleared
 from stoker.features.diagnosis import inspections
 
@@ -288,3 +289,105 @@ def test_only_a_stack_in_progress_names_its_breakpoints(database: Database) -> N
     database.write(lambda conn: conn.execute(ended))
     database.write(lambda conn: breakpoints.show_on_stack(conn, graph.stack.id, graph.traversal))
     assert stack_of(database, graph.stack.id).reason == "ended"
+
+
+@on("sqlite")
+@pytest.mark.parametrize(
+    ("hooks", "pending"),
+    [({"pre-create": {}}, 1), (None, 2)],
+    ids=["its successor comes to a breakpoint", "its successor waits for what is held"],
+)
+def test_the_clock_pauses_when_a_lost_step_of_an_older_traversal_has_ended(
+    database: Database, hooks: object, pending: int
+) -> None:
+    graph = store_graph(
+        database, {"old": [], "held": [], "next": ["old"]}, stack=a_stack(deadline_at=NOW + 100)
+    )
+    set_task(database, graph.tasks["held"], state=TaskState.HELD, hook="pre-create")
+    set_task(database, graph.tasks["next"], hooks=hooks, pending=pending)
+    set_traversal(database, graph.number, held_tasks=1)
+    release_of_older(database, graph, now=NOW + 10)
+    assert clock(database, graph) == (None, 90)
+
+
+def release_of_older(database: Database, graph: Graph, *, now: float) -> ReadyTasks:
+    """Release the claim of `old`, which began for an older traversal of the stack."""
+    [old] = claim_all(database, [graph.tasks["old"]])
+    older = {"traversal": "older", "standing": Standing.SUPERSEDED, "finish_id": None}
+    set_task(database, old.task.id, **older)
+    claims = [(old.task.id, old.task.attempt)]
+    return database.write(lambda conn: member_claims.release(conn, claims, now=now))
+
+
+@on("sqlite")
+def test_nothing_is_ready_in_a_traversal_that_a_breakpoint_has_aborted(database: Database) -> None:
+    graph = store_graph(database, {"old": [], "ends": ["old"], "free": ["old"]})
+    set_task(database, graph.tasks["ends"], hooks={"pre-create": {"abort": True}})
+    assert release_of_older(database, graph, now=NOW) == {}
+
+
+@on("sqlite")
+def test_the_first_of_several_breakpoints_aborts_the_action_once(database: Database) -> None:
+    graph = store_graph(database, {"a": [], "b": ["a"], "c": ["a"], "free": ["a"], "d": []})
+    for name in ("b", "c"):
+        set_task(database, graph.tasks[name], hooks={"pre-create": {"abort": True}})
+    [a, _] = claim_all(database, [graph.tasks["a"], graph.tasks["d"]])
+    done = step(database, [outcome(a)], slots=9)
+    assert (list(done.claims), dict(done.ready)) == ([], {})
+    traversal = traversal_of(database, graph.number)
+    assert (traversal.open_tasks, traversal.held_tasks) == (1, 0), "d still runs"
+    stored_events = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
+    assert not any("paused until" in event.reason for event, _ in stored_events)
+
+
+@on("sqlite")
+def test_a_task_whose_resource_is_gone_is_not_held(database: Database) -> None:
+    graph = graph_of(database)
+    database.write(lambda conn: resources.delete_many(conn, [graph.resources["b"]]))
+    finish(database, graph, "a")
+    assert states(database, graph)["b"] == TaskState.READY
+
+
+@on("sqlite")
+@pytest.mark.parametrize(
+    ("hook", "state", "is_there"),
+    [
+        ("pre-create", TaskState.CANCELLED, True),
+        ("post-create", TaskState.DONE, True),
+        ("post-delete", TaskState.DONE, False),
+    ],
+)
+def test_a_breakpoint_that_fails_after_its_limit_cancels_the_others(
+    database: Database, hook: str, state: TaskState, is_there: bool
+) -> None:
+    graph = store_graph(database, {"fails": [], "continues": [], "endless": [], "running": []})
+    held = {"state": TaskState.HELD, "hook": "pre-create"}
+    limits = {"fails": {"timeout": 5, "then": "fail"}, "continues": {"timeout": 5}, "endless": {}}
+    for name, options in limits.items():
+        due_at = NOW if options else None
+        set_task(database, graph.tasks[name], **held, hooks={"pre-create": options}, due_at=due_at)
+    set_task(database, graph.tasks["fails"], hook=hook, hooks={hook: limits["fails"]})
+    set_traversal(database, graph.number, held_tasks=3)
+    [running] = claim_all(database, [graph.tasks["running"]])
+    done = database.write(lambda conn: clear_breakpoints.expire(conn, graph.ids, by="x", now=NOW))
+    assert done.ready == {}
+    ended = {"fails": state, "continues": TaskState.CANCELLED, "endless": TaskState.CANCELLED}
+    assert states(database, graph) == {**ended, "running": TaskState.RUNNING}
+    rows = database.read(lambda conn: resources.by_ids(conn, graph.resources.values()))
+    assert (graph.resources["fails"] in rows, len(rows)) == (is_there, 3 + is_there)
+    assert traversal_of(database, graph.number).open_tasks == 1
+    step(database, [outcome(running)], slots=0)
+    reason = f"{hook.partition('-')[2].upper()} aborted due to breakpoint on resource fails"
+    assert stack_of(database, graph.stack.id).reason == reason
+
+
+@on("sqlite")
+def test_a_held_task_continues_although_its_resource_is_gone(database: Database) -> None:
+    graph = store_graph(database, {"a": []})
+    set_task(database, graph.tasks["a"], state=TaskState.HELD, hook="pre-create")
+    set_traversal(database, graph.number, held_tasks=1)
+    database.write(lambda conn: resources.delete_many(conn, [graph.resources["a"]]))
+    done = clear(database, graph, "a")
+    assert done is not None
+    assert done.ready == {graph.traversal: graph.ids}
+    assert traversal_of(database, graph.number).held_tasks == 0

@@ -22,13 +22,13 @@ from services.db.rows import (
     together,
     traversal_of,
 )
-from stoker.db import events
+from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import MemberId, TaskId
 from stoker.db.states import Status, TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
-from stoker.db.work.claim import Claim, Claimant, lock
+from stoker.db.work.claim import Claim, Claimant, lock, read, stack_names
 
 pytestmark = pytest.mark.usefixtures("bystander")
 
@@ -175,3 +175,26 @@ def test_a_traversal_with_many_tasks_is_claimed_in_one_transaction(database: Dat
     stored_tasks = database.read(lambda conn: tasks.of_traversal(conn, graph.traversal))
     assert {item.state for item in stored_tasks} == {TaskState.RUNNING}
     assert traversal_of(database, graph.number).open_tasks == 1200
+
+
+@on("sqlite")
+@pytest.mark.parametrize("kind", [TaskKind.CREATE, TaskKind.ADOPT])
+def test_a_claim_has_the_newest_of_what_it_refers_to(database: Database, kind: TaskKind) -> None:
+    needs: dict[str, list[str]] = {"first": [], "second": [], "third": [], "server": ["first"]}
+    graph = store_graph(database, needs, kind=kind)
+    server = graph.tasks["server"]
+    set_task(database, server, state=TaskState.READY, pending=0)
+    chain = [{"id": graph.resources["first"], "replaced_by": graph.resources["second"]}]
+    chain += [{"id": graph.resources["second"], "replaced_by": graph.resources["third"]}]
+    database.write(lambda conn: resources.store_changes(conn, chain, now=NOW))
+    [held] = claim_all(database, [server])
+    newest = graph.resources["first" if kind == TaskKind.ADOPT else "third"]
+    read_again = database.read(lambda conn: read(conn, held.task))
+    assert read_again is not None
+    assert (held.inputs["first"].id, read_again.inputs["first"].id) == (newest, newest)
+    assert (read_again.stack_name, read_again.root_id) == (held.stack_name, held.root_id)
+    assert read_again.resource.id == held.resource.id
+    names = database.read(lambda conn: stack_names(conn, [graph.stack.id]))
+    assert names == {graph.stack.id: (graph.stack.name, graph.stack.project_id)}
+    database.write(lambda conn: resources.delete_many(conn, [graph.resources["server"]]))
+    assert database.read(lambda conn: read(conn, held.task)) is None

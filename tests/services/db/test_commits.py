@@ -11,12 +11,14 @@ from services.db.rows import (
     A,
     B,
     Graph,
+    a_resource,
     a_stack,
     claim_all,
     on,
     outcome,
     raised,
     resource,
+    set_task,
     stack_of,
     step,
     store_graph,
@@ -30,7 +32,7 @@ from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
 from stoker.db.queries import stack_list
 from stoker.db.rows import Outcome
-from stoker.db.states import Status, TaskState
+from stoker.db.states import Standing, Status, TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
 from stoker.shapes import Json
 
@@ -257,3 +259,108 @@ def test_a_link_of_a_chain_takes_five_statements(database: Database) -> None:
         "UPDATE task, UPDATE resource, INSERT INTO event, UPDATE traversal",
     ]
     assert claimed == ["b"]
+
+
+@on("sqlite")
+@pytest.mark.parametrize(
+    ("kind", "state", "hook", "ends", "shown"),
+    [
+        (
+            TaskKind.CREATE,
+            TaskState.PARKED,
+            None,
+            TaskState.CANCELLED,
+            (Status.FAILED, "CREATE aborted", True),
+        ),
+        (
+            TaskKind.UPDATE,
+            TaskState.READY,
+            None,
+            TaskState.CANCELLED,
+            (Status.FAILED, "UPDATE aborted", True),
+        ),
+        (TaskKind.OBSERVE, TaskState.PARKED, None, TaskState.CANCELLED, (Status.COMPLETE, "new", False)),
+        (TaskKind.REFRESH, TaskState.PARKED, None, TaskState.CANCELLED, (Status.COMPLETE, "new", False)),
+        (TaskKind.UPDATE, TaskState.HELD, "pre-update", TaskState.CANCELLED, (Status.COMPLETE, "new", False)),
+        (TaskKind.UPDATE, TaskState.HELD, "post-update", TaskState.DONE, (Status.COMPLETE, "new", False)),
+    ],
+)
+def test_what_would_wait_behind_a_failure_ends(
+    database: Database,
+    kind: TaskKind,
+    state: TaskState,
+    hook: str | None,
+    ends: TaskState,
+    shown: tuple[Status, str, bool],
+) -> None:
+    graph = store_graph(database, {"one": [], "fails": [], "runs": []}, kind=kind)
+    one, fails, _ = claim_all(database, graph.ids)
+    step(database, [outcome(fails, TaskState.FAILED, reason="why")], slots=0)
+    changes = {"status": Status.COMPLETE, "reason": "new"}
+    step(database, [outcome(one, state, hook=hook, due_at=NOW + 9, changes=changes)], slots=0)
+    row = resource(database, graph.resources["one"])
+    assert (task(database, one.task.id).state, (row.status, row.reason, row.cancelled)) == (ends, shown)
+    assert traversal_of(database, graph.number).open_tasks == 1
+
+
+@on("sqlite")
+@pytest.mark.parametrize("state", [TaskState.DONE, TaskState.READY])
+def test_an_outcome_for_an_older_goal_neither_plans_nor_replaces(
+    database: Database, state: TaskState
+) -> None:
+    graph = store_graph(database, {"one": []}, kind=TaskKind.UPDATE)
+    [one] = claim_all(database, graph.ids)
+    set_task(database, one.task.id, standing=Standing.SUPERSEDED)
+    new = a_resource(graph.stack.id, 7) if state == TaskState.READY else None
+    changes = {"requires": [7], "physical_id": "p"}
+    step(database, [outcome(one, state, changes=changes, replacement=new)], slots=0)
+    row = resource(database, graph.resources["one"])
+    is_done = state == TaskState.DONE
+    assert task(database, one.task.id).state == (TaskState.DONE if is_done else TaskState.CANCELLED)
+    assert (list(row.requires), row.replaced_by) == ([] if is_done else [7], None)
+    assert row.physical_id == "p"
+
+
+@on("sqlite")
+def test_a_task_continues_with_the_creation_of_a_replacement(database: Database) -> None:
+    graph = store_graph(database, {"one": [], "beside": []}, kind=TaskKind.UPDATE)
+    one, beside = claim_all(database, graph.ids)
+    set_task(database, one.task.id, spare_id=8)
+    new = a_resource(graph.stack.id, 7)
+    done = step(database, [outcome(one, TaskState.READY, due_at=NOW + 9, replacement=new)], slots=0)
+    assert done.ready == {graph.traversal: [one.task.id]}
+    stored = task(database, one.task.id)
+    assert (stored.kind, stored.resource_id, stored.spare_id) == (TaskKind.CREATE, 7, None)
+    assert (stored.state, stored.due_at) == (TaskState.READY, NOW + 9)
+    assert resource(database, graph.resources["one"]).replaced_by == 7
+    assert task(database, beside.task.id).kind == TaskKind.UPDATE
+
+
+@on("sqlite")
+@pytest.mark.parametrize("kind", [TaskKind.SNAPSHOT, TaskKind.CHECK])
+def test_a_task_of_a_resource_that_is_gone_is_done_and_its_successor_continues(
+    database: Database, kind: TaskKind
+) -> None:
+    graph = store_graph(database, {"gone": [], "plain": [], "next": ["gone", "plain"], "copy": []}, kind=kind)
+    copy = graph.resources["copy"]
+    set_task(database, graph.tasks["gone"], spare_id=copy)
+    gone = [graph.resources["gone"], graph.resources["plain"]]
+    database.write(lambda conn: resources.delete_many(conn, gone))
+    done = step(database, [], [graph.tasks["gone"], graph.tasks["plain"]])
+    assert (list(done.claims), done.ready) == ([], {graph.traversal: [graph.tasks["next"]]})
+    assert [task(database, graph.tasks[name]).state for name in ("gone", "plain")] == [TaskState.DONE] * 2
+    assert traversal_of(database, graph.number).open_tasks == 2
+    rows = database.read(lambda conn: resources.by_ids(conn, [copy]))
+    assert (copy in rows) is (kind == TaskKind.CHECK)
+
+
+@on("sqlite")
+@pytest.mark.parametrize("state", [TaskState.RUNNING, TaskState.READY])
+def test_the_losses_of_a_task_are_forgotten_when_its_step_has_ended(
+    database: Database, state: TaskState
+) -> None:
+    graph = store_graph(database, {"one": []})
+    [one] = claim_all(database, graph.ids)
+    set_task(database, one.task.id, losses={"hosts": ["b"]})
+    step(database, [outcome(one, state, due_at=NOW + 9)], slots=0)
+    assert task(database, one.task.id).losses is None

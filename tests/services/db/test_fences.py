@@ -142,6 +142,21 @@ FENCES = {
         [{"losses": {"hosts": ["b", "b"]}}],
         {"losses": {"hosts": ["b", "a"]}},
     ),
+    "count the last loss, of an announced step": Fence(
+        lambda conn, ids: losses.count(conn, rows(conn, ids), losses.Loss("a", 3)),
+        {"attempt": 1, "losses": {"hosts": ["b", "b"], "step": 1}},
+        [ANOTHER, {"losses": {"hosts": ["b", "b", "b"], "step": 1}}],
+        {"losses": {"hosts": ["b", "b", "a"]}},
+    ),
+    "forgive one loss of several": Fence(
+        lambda conn, ids: losses.forgive(conn, ids, "a"),
+        {"losses": {"hosts": ["a", "a"], "step": 1}},
+        [],
+        {"losses": {"hosts": ["a"], "step": 1}},
+    ),
+    "forgive the only loss": Fence(
+        lambda conn, ids: losses.forgive(conn, ids, "a"), {"losses": {"hosts": ["a"]}}, [], {"losses": None}
+    ),
     "forgive a loss": Fence(
         lambda conn, ids: losses.forgive(conn, ids, "a"),
         {"losses": {"hosts": ["a", "b"]}},

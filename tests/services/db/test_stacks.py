@@ -1,5 +1,6 @@
 """Rows of stacks: names, compare-and-swap, deadlines, purge; and the rows that belong to them."""
 
+import typing
 from dataclasses import replace
 
 import pytest
@@ -206,19 +207,32 @@ def test_a_rollback_begins_for_a_stack_that_has_failed_and_is_marked(database: D
     assert [stack_of(database, stack.id).action for stack in stored] == ["ROLLBACK", *["CREATE"] * 3]
 
 
-def test_deadlines_come_in_order_page_by_page(database: Database) -> None:
-    moments = [3.0, 1.0, 2.0, 2.0, 2.0, 99.0, None]
-    stored = [a_stack(deadline_at=None if moment is None else NOW + moment) for moment in moments]
+LISTS: dict[str, tuple[str, typing.Any, int]] = {
+    "deadlines that have passed": ("deadline_at", lambda conn, **page: stacks.due(conn, NOW + 10, **page), 6),
+    "deletions before": ("deleted_at", lambda conn, **page: stacks.deleted_before(conn, NOW + 10, **page), 5),
+    "rollbacks to plan": ("rollback_at", stacks.to_roll_back, 7),
+}
+"""Names of lists -> the column that orders each, its function, and how many of the stacks it has."""
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_for_duties_come_in_order_page_by_page(database: Database, name: str) -> None:
+    column, function, count = LISTS[name]
+    moments = [1.0, 2.0, 2.0, 2.0, 3.0, 10.0, 99.0, None]
+    # The older, the greater is the id: so no page is in order by chance.
+    stored = [
+        a_stack(id=f"{9 - number}{new_id()[1:]}", **{column: None if moment is None else NOW + moment})
+        for number, moment in enumerate(moments)
+    ]
     store(database, *stored)
-    due = []
+    listed: list[tuple[float, str]] = []
     after = (0.0, "")
-    while True:
-        page = database.read(lambda conn: stacks.due(conn, NOW + 10, limit=2, after=after))  # noqa: B023
-        due += [(item.deadline_at, item.id) for item in page]
-        if len(page) < 2:
-            break
-        after = (page[-1].deadline_at, page[-1].id)
-    assert due == sorted((stack.deadline_at, stack.id) for stack in stored[:5])
+    for _ in stored:
+        page = database.read(lambda conn: function(conn, limit=2, after=after))  # noqa: B023
+        assert len(page) <= 2
+        listed += [(getattr(row, column), row.id) for row in page]
+        after = listed[-1]
+    assert listed == sorted((getattr(stack, column), stack.id) for stack in stored[:count])
 
 
 def test_tags_keep_their_order_lose_doubles_and_tell_case_and_spaces_apart(database: Database) -> None:

@@ -4,7 +4,8 @@ import types
 import typing
 
 import pytest
-from stoker.db.work.countdown import is_last
+from stoker.db.work.countdown import FinishedTask, is_last
+from stoker.db.work.losses import is_last_chance
 
 Json = typing.Any
 
@@ -16,3 +17,28 @@ Json = typing.Any
 def test_a_task_begins_after_its_last_predecessor(pending: int, ended: int, begins: bool) -> None:
     task: Json = types.SimpleNamespace(pending=pending)
     assert is_last(task, ended) is begins
+
+
+@pytest.mark.parametrize(
+    ("failure", "aborts", "inherited", "fails"),
+    [
+        (None, False, False, False),
+        (None, True, False, False),
+        ("why", False, False, True),
+        ("why", False, True, False),
+        ("why", True, True, True),
+    ],
+)
+def test_a_traversal_fails_with_a_task_that_began_for_it(
+    failure: str | None, aborts: bool, inherited: bool, fails: bool
+) -> None:
+    task: Json = types.SimpleNamespace(inherited=inherited)
+    assert FinishedTask(task, failure, aborts=aborts).fails is fails
+
+
+@pytest.mark.parametrize(
+    ("losses", "most", "is_last"), [(0, 3, False), (1, 3, False), (2, 3, True), (0, 1, True)]
+)
+def test_a_task_has_its_last_chance_before_the_last_loss(losses: int, most: int, is_last: bool) -> None:
+    task: Json = types.SimpleNamespace(losses={"hosts": ["a"] * losses} if losses else None)
+    assert is_last_chance(task, most) is is_last
