@@ -24,7 +24,7 @@ from services.db.rows import (
 )
 from stoker.db import snapshots
 from stoker.db.engine import Database
-from stoker.db.ids import TaskId, TraversalId, TraversalNumber
+from stoker.db.ids import StackId, TaskId, TraversalId, TraversalNumber
 from stoker.db.rows import FailureCause, Task
 from stoker.db.schema import tables
 from stoker.db.states import REDELIVER_AFTER, Standing, Status, TaskKind, TaskState
@@ -256,6 +256,7 @@ def cancelled_behind_failure(conn: sa.Connection, graph: Graph) -> list[TaskId]:
     return cancelled
 
 
+NESTED_STACKS = [StackId("1"), StackId("2")]
 CHECK = {"kind": TaskKind.CHECK}
 DONE = {"state": TaskState.DONE}
 QUERIES = {
@@ -316,6 +317,16 @@ QUERIES = {
         lambda conn, graph: due_tasks.wake_due(conn, due_tasks.due(conn, NOW, limit=99), now=NOW),
         {**PARKED, "due_at": NOW - 1},
         [{"state": TaskState.READY}, RUNS, {"due_at": NOW + 1}],
+    ),
+    "woken by a person": Query(
+        lambda conn, graph: due_tasks.wake_parked(conn, graph.ids, now=NOW)[graph.traversal],
+        {**PARKED, "due_at": NOW + 99},
+        [{"state": TaskState.READY}, RUNS, {"state": TaskState.HELD}],
+    ),
+    "woken for nested stacks": Query(
+        lambda conn, graph: due_tasks.wake_for_stacks(conn, NESTED_STACKS, now=NOW)[graph.traversal],
+        {**PARKED, "waits_on": "stack:2"},
+        [{"waits_on": "stack:3"}, {"waits_on": "resource:2"}, {"waits_on": None}],
     ),
     "of a member's detached steps": Query(
         lambda conn, graph: sorted(task_id for task_id, _ in orphans.of_member(conn, A.member)),
@@ -587,3 +598,23 @@ def test_an_inherited_task_moves_to_the_present_traversal_or_ends(
     assert stored_task.traversal == (graph.traversal if moves else began_in)
     assert (stored_task.losses is None) is moves
     assert traversal_of(database, graph.number).open_tasks == 1 + moves
+
+
+@pytest.mark.parametrize(
+    ("timeout", "due_after", "expires_after"),
+    [(None, 300.0, None), (1000.0, 300.0, 1000.0), (100.0, 100.0, 100.0)],
+)
+def test_a_task_polls_a_nested_stack_again_whose_deadline_resumes(
+    database: Database, timeout: float | None, due_after: float, expires_after: float | None
+) -> None:
+    child = store_graph(database, {}, stack=a_stack(remaining=7.0))
+    parent = store_graph(database, {"one": []}, stack=a_stack(remaining=90.0), timeout=timeout)
+    waits = {**PARKED, "waits_on": f"stack:{child.stack.id}", "due_at": None}
+    set_task(database, parent.ids[0], **waits)
+    later = NOW + 50
+    database.write(lambda conn: countdown.resume_deadline(conn, child.stack.id, child.traversal, now=later))
+    waiting = task(database, parent.ids[0])
+    assert waiting.due_at == later + due_after
+    assert waiting.expires_at == (None if expires_after is None else later + expires_after)
+    deadlines = [stack_of(database, graph.stack.id).deadline_at for graph in (child, parent)]
+    assert deadlines == [later + 7, later + 90]

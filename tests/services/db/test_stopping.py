@@ -12,6 +12,7 @@ from services.db.rows import (
     A,
     B,
     Graph,
+    a_stack,
     claim_all,
     new_id,
     on,
@@ -34,11 +35,13 @@ from stoker.db.rows import Task
 from stoker.db.schema import tables
 from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskKind, TaskState, TraversalState
+from stoker.db.work import cancel as cancel_requests
 from stoker.db.work import (
     carry_over,
     commit,
     due_tasks,
     endings,
+    losses,
     member_claims,
     stack_transitions,
     tasks,
@@ -323,3 +326,63 @@ def test_what_is_carried_over_moves_to_the_present_traversal_once_it_has_begun(d
     assert (begun.traversal, begun.finish_id) == (newer, number)
     assert (idle.traversal, idle.finish_id) == (graph.traversal, graph.number)
     assert traversal_of(database, number).open_tasks == 1
+
+
+@on("sqlite")
+@pytest.mark.parametrize(
+    ("change", "fails"),
+    [({}, True), ({"traversal": "newer"}, False), ({"rollback_at": None}, False)],
+    ids=["as expected", "superseded", "not to be rolled back"],
+)
+def test_a_rollback_that_cannot_be_planned_fails_where_the_stack_is_as_expected(
+    database: Database, change: dict[str, typing.Any], fails: bool
+) -> None:
+    graph = store_graph(database, {"one": []}, stack=a_stack(disable_rollback=False))
+    [one] = claim_all(database, graph.ids)
+    step(database, [outcome(one, TaskState.FAILED, reason="why")], slots=0)
+    waiting = stack_of(database, graph.stack.id)
+    assert (waiting.action, waiting.status, waiting.rollback_at) == ("ROLLBACK", Status.IN_PROGRESS, NOW)
+    assert (waiting.reason, waiting.deadline_at) == ("Stack ROLLBACK started: why", NOW + 3600)
+    assert waiting.traversal != graph.traversal
+    assert event_reasons(database, graph)[-1] == waiting.reason
+    if change:
+        s = tables.stack
+        changed = sa.update(s).where(s.c.id == graph.stack.id).values(**change)
+        database.write(lambda conn: conn.execute(changed))
+    ended = database.write(
+        lambda conn: endings.fail_rollback(conn, waiting, "no template", by="a", now=NOW + 1)
+    )
+    failed = "Stack ROLLBACK started: why; it cannot be rolled back: no template"
+    assert ended.stacks == ({graph.stack.id: Status.FAILED} if fails else {})
+    assert stack_of(database, graph.stack.id).reason == (failed if fails else waiting.reason)
+
+
+def event_reasons(database: Database, graph: Graph) -> list[str]:
+    query = EventQuery(graph.stack.id, resource_name=graph.stack.name)
+    return [event.reason for event, _ in database.read(lambda conn: events.list_events(conn, query))]
+
+
+@on("sqlite")
+@pytest.mark.parametrize("is_superseded", [False, True])
+def test_a_released_claim_of_a_superseded_traversal_is_recorded_and_loses_no_conductor(
+    database: Database, is_superseded: bool
+) -> None:
+    graph = store_graph(database, {"one": []})
+    [one] = claim_all(database, graph.ids)
+    if is_superseded:
+        database.write(lambda conn: supersede(conn, graph))
+    taken: list[Task] = []
+    database.write(
+        lambda conn: member_claims.release(
+            conn,
+            [(one.task.id, one.task.attempt)],
+            now=NOW,
+            on_taken=lambda _, each: taken.append(each),
+            loss=losses.Loss("a", 3),
+        )
+    )
+    stored = task(database, one.task.id)
+    assert [each.id for each in taken] == ([one.task.id] if is_superseded else [])
+    assert stored.losses == (None if is_superseded else {"hosts": ["a"]})
+    asked = (TaskState.CANCELLED, A.member, NOW + cancel_requests.ASK_AGAIN)
+    assert ((stored.state, stored.member, stored.due_at) == asked) is is_superseded
