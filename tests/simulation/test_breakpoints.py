@@ -197,6 +197,16 @@ def test_continue_ends_going_step_by_step(world: World) -> None:
     assert status(world, stack) == "CREATE_COMPLETE"
 
 
+@pytest.mark.parametrize("choice", [{"names": ["b"]}, {"hook": "pre-create"}])
+def test_who_continues_some_does_not_end_going_step_by_step(world: World, choice: Json) -> None:
+    document = template(a={}, b={"needs": on("a")}, c={"needs": on("b")})
+    stack = world.create("s", document, environment=hooks(a="pre-create"))
+    rest(world)
+    go_on(world, stack, step=True)
+    assert go_on(world, stack, **choice) == ["b"]
+    assert held(world, stack) == [("c", "pre-create")]
+
+
 def test_an_update_stops_only_where_there_is_something_to_do(world: World) -> None:
     def template_for(value: str, size: int) -> Json:
         return template(

@@ -25,6 +25,7 @@ from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import TaskId
 from stoker.db.rows import Stack
+from stoker.db.schema import tables
 from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import stack_transitions
@@ -138,6 +139,14 @@ def test_a_task_of_a_superseded_action_that_cannot_be_read_ends_alone(database: 
     assert unreadable(database, claim.task.id) == TimedOutStacks()
     assert shown(database, graph.stack)[:2] == ("UPDATE", Status.IN_PROGRESS)
     assert task(database, claim.task.id).state == TaskState.CANCELLED
+
+
+def test_a_task_without_a_stack_that_cannot_be_read_ends(database: Database) -> None:
+    graph = store_graph(database, {"run": []})
+    s = tables.stack
+    database.write(lambda conn: conn.execute(sa.delete(s).where(s.c.id == graph.stack.id)))
+    assert unreadable(database, graph.tasks["run"]) == TimedOutStacks()
+    assert task(database, graph.tasks["run"]).state == TaskState.CANCELLED
 
 
 def test_nested_actions_end_with_their_parents_without_rollbacks_of_their_own(database: Database) -> None:

@@ -286,6 +286,14 @@ def test_an_error_of_the_service_is_not_the_senders_failure(
     assert left(limit) == BURST - failures
 
 
+def test_an_address_with_all_of_its_failures_is_not_remembered() -> None:
+    limit = Strangers(monotonic=lambda: 0.0)
+    limit.take(HERE)
+    assert list(limit._buckets) == [HERE]  # noqa: SLF001
+    limit.give_back(HERE)
+    assert list(limit._buckets) == []  # noqa: SLF001
+
+
 def test_of_many_names_those_are_known_that_were_right_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strangers, "MOST_KNOWN", 2)
     limit = Strangers()
@@ -304,4 +312,5 @@ def test_the_tables_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
             attempt.identified()
         with limit.attempt(f"203.0.113.{number}", "") as attempt:
             attempt.check("wrong")
-    assert (len(limit._buckets), len(limit._known)) == (5, 5)  # noqa: SLF001
+    assert list(limit._buckets) == [f"203.0.113.{number}" for number in range(15, 20)]  # noqa: SLF001
+    assert len(limit._known) == 5  # noqa: SLF001
