@@ -360,7 +360,8 @@ def test_a_task_whose_resource_is_gone_is_not_held(database: Database) -> None:
 def test_a_breakpoint_that_fails_after_its_limit_cancels_the_others(
     database: Database, hook: str, state: TaskState, is_there: bool
 ) -> None:
-    graph = store_graph(database, {"fails": [], "continues": [], "endless": [], "running": []})
+    needs: dict[str, list[str]] = {"fails": [], "continues": [], "endless": [], "running": []}
+    graph = store_graph(database, needs, stack=a_stack(disable_rollback=False))
     held = {"state": TaskState.HELD, "hook": "pre-create"}
     limits = {"fails": {"timeout": 5, "then": "fail"}, "continues": {"timeout": 5}, "endless": {}}
     for name, options in limits.items():
@@ -391,3 +392,22 @@ def test_a_held_task_continues_although_its_resource_is_gone(database: Database)
     assert done is not None
     assert done.ready == {graph.traversal: graph.ids}
     assert traversal_of(database, graph.number).held_tasks == 0
+
+
+@on("sqlite")
+@pytest.mark.parametrize(
+    ("hooks", "ahead"),
+    [
+        (None, None),
+        ({"pre-create": {}}, None),
+        ({"pre-create": {}, "post-create": {"timeout": 5}}, {"post-create": {"timeout": 5}}),
+    ],
+)
+def test_a_task_that_continues_has_its_other_breakpoints_ahead(
+    database: Database, hooks: object, ahead: object
+) -> None:
+    graph = store_graph(database, {"a": []})
+    set_task(database, graph.tasks["a"], state=TaskState.HELD, hook="pre-create", hooks=hooks)
+    assert clear(database, graph, "a") is not None
+    stored = task(database, graph.tasks["a"])
+    assert (stored.state, stored.hook, stored.hooks) == (TaskState.READY, None, ahead)

@@ -198,3 +198,47 @@ def test_a_claim_has_the_newest_of_what_it_refers_to(database: Database, kind: T
     assert names == {graph.stack.id: (graph.stack.name, graph.stack.project_id)}
     database.write(lambda conn: resources.delete_many(conn, [graph.resources["server"]]))
     assert database.read(lambda conn: read(conn, held.task)) is None
+
+
+@on("sqlite")
+@pytest.mark.parametrize(
+    ("kind", "status", "has_step"),
+    [
+        (TaskKind.CHECK, Status.COMPLETE, True),
+        (TaskKind.CHECK, Status.FAILED, False),
+        (TaskKind.UPDATE, Status.FAILED, True),
+    ],
+)
+def test_a_check_has_a_step_where_the_resource_was_made(
+    database: Database, kind: TaskKind, status: Status, has_step: bool
+) -> None:
+    graph = store_graph(database, {"one": []}, kind=kind)
+    row = {"id": graph.resources["one"], "action": "CREATE", "status": status, "physical_id": None}
+    database.write(lambda conn: resources.store_changes(conn, [row], now=NOW))
+    assert [held.task.id for held in claim_all(database, graph.ids)] == (graph.ids if has_step else [])
+    assert task(database, graph.ids[0]).state == (TaskState.RUNNING if has_step else TaskState.DONE)
+
+
+@on("sqlite")
+def test_each_claim_of_a_batch_shows_its_own_action(database: Database) -> None:
+    graph = store_graph(database, {"silent": [], "begun": [], "new": []})
+    set_task(database, graph.tasks["silent"], kind=TaskKind.SIGNAL)
+    set_task(database, graph.tasks["begun"], attempt=1)
+    begun = {"id": graph.resources["begun"], "action": "CREATE", "status": Status.IN_PROGRESS}
+    database.write(lambda conn: resources.store_changes(conn, [begun], now=NOW))
+    claim_all(database, graph.ids)
+    assert event_texts(database, graph) == [("new", "CREATE", "IN_PROGRESS")]
+    shown = {name: resource(database, graph.resources[name]).reason for name in graph.resources}
+    assert shown == {"silent": "", "begun": "", "new": "state changed"}
+
+
+@on("sqlite")
+def test_a_later_attempt_shows_its_action_where_none_has(database: Database) -> None:
+    graph = store_graph(database, {"retried": [], "repeated": []})
+    set_task(database, graph.tasks["retried"], attempt=1)
+    states = {"retried": Status.FAILED, "repeated": Status.IN_PROGRESS}
+    for name, status in states.items():
+        row = {"id": graph.resources[name], "action": "CREATE", "status": status}
+        database.write(lambda conn: resources.store_changes(conn, [row], now=NOW))  # noqa: B023
+    claim_all(database, graph.ids)
+    assert len(event_texts(database, graph)) == 2

@@ -17,7 +17,6 @@ from services.db.rows import (
     set_task,
     set_traversal,
     stack_of,
-    store,
     store_graph,
     task,
     traversal_of,
@@ -120,6 +119,12 @@ FENCES = {
         {**RUNS, "stop_by": NOW + SHORT},
         [],
         {"due_at": NOW + SHORT + cancel.MARGIN},
+    ),
+    "ask again, for the end is as near": Fence(
+        lambda conn, ids: cancel.postpone(conn, claims(ids), now=NOW),
+        {**RUNS, "stop_by": NOW + cancel.ASK_AGAIN},
+        [],
+        {"due_at": NOW + cancel.ASK_AGAIN},
     ),
     "ask for what is cancelled": Fence(
         lambda conn, ids: cancel.postpone(conn, claims(ids), now=NOW),
@@ -414,11 +419,15 @@ def test_a_task_that_is_carried_over_moves_and_the_others_are_cancelled(database
 def test_a_deletion_of_a_snapshot_continues_until_it_ends(
     database: Database, status: Status, is_over: bool
 ) -> None:
-    stack = store(database, a_stack())
+    graph = store_graph(database, {"one": []}, kind=TaskKind.DELETE_SNAPSHOT)
+    stack = graph.stack
     snapshot = a_snapshot(stack, action="DELETE", status=status)
     database.write(lambda conn: snapshots.insert(conn, stack, snapshot))
+    set_task(database, graph.ids[0], **RUNS, traversal=snapshot.traversal)
     own = stack.id, snapshot.traversal
     assert database.read(lambda conn: cancel.stopped(conn, [own])) == ({own} if is_over else set())
+    over = database.write(lambda conn: carry_over.superseded_tasks(conn, rows(conn, graph.ids)))
+    assert over == (set(graph.ids) if is_over else set())
 
 
 def test_newer_traversals_are_those_whose_tasks_wait_for_superseded_ones(database: Database) -> None:
