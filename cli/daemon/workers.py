@@ -5,7 +5,7 @@ that this module adds: messages to systemd at the right moment, the exit code, a
 processes, an orderly stop on SIGINT, and an end for a worker that hangs.  A worker sends its parent the
 messages that a daemon sends to systemd (sd_notify(3)).
 
-The parent has read the configuration and listens; it has no connection, pool or thread yet.  The workers
+The parent has read the configuration and listens; it has no open connection and no thread yet.  The workers
 inherit the socket, and the kernel gives a connection to one that waits for it: a worker that hangs delays
 none (with sockets of their own, by SO_REUSEPORT, it would), and none is refused while one is replaced.
 """

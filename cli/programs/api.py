@@ -1,5 +1,6 @@
 """``stoker-api``: the REST service."""
 
+import gc
 import logging
 import socket
 import sys
@@ -20,12 +21,12 @@ from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..daemon.workers import WorkerSettings, run_workers
 from ..http.server import HttpServer, listen, unanswered
-from ..wiring.api import make_api, requests
+from ..wiring.api import make_api, make_inherited, requests
 from ..wiring.database import needed_at_start, require_configuration
 from ..wiring.http import make_http
 from ..wiring.messaging import GATHER
 from ..wiring.metrics import recorder_of_api, shared_metrics, text_of
-from ..wiring.parts import Parts, open_parts
+from ..wiring.parts import Inherited, Parts, open_parts
 from ..wiring.reports import start_reports
 
 LOG = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class Api:
     """The API as a daemon.
 
     :param listener: a socket that the parent process listens on; None: the daemon opens its own.
+    :param inherited: the parts that the parent process has made; None: the daemon makes its own.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class Api:
         signals: SignalQueue,
         systemd: Systemd,
         listener: socket.socket | None = None,
+        inherited: Inherited | None = None,
     ) -> None:
         self.signals = signals
         self._conf = conf
         self._arguments = arguments
         self._systemd = systemd
         self._listener = listener
+        self._inherited = inherited
         self._draining = threading.Event()
         self._parts: Parts | None = None
         self._http: HttpServer | None = None
@@ -62,7 +66,9 @@ class Api:
     def start(self) -> None:
         """Listen for requests, see Daemon."""
         conf = self._conf
-        self._parts = parts = open_parts(conf, recorder_of_api(conf), gather=GATHER)
+        self._parts = parts = open_parts(
+            conf, recorder_of_api(conf), gather=GATHER, inherited=self._inherited
+        )
         watch = RequestLog(parts.recorder)
         self.signals.report = start_reports(conf, PROGRAM, {"Requests": lambda: requests(watch)})
         app = make_api(
@@ -134,12 +140,16 @@ def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueu
         stops_within=Settings(conf).api.drain + STOPS_WITHIN,
         status=f"serves at {server.host}:{port} with {count} worker processes",
     )
+    inherited = make_inherited(conf)
+    # Else the collector of each process writes to the objects that it walks over, and so copies their pages.
+    gc.collect()
+    gc.freeze()
     with shared_metrics(conf):
         code = run_workers(
             settings,
             conf,
             signals,
-            make=lambda events, systemd: Api(conf, arguments, events, systemd, listener),
+            make=lambda events, systemd: Api(conf, arguments, events, systemd, listener, inherited),
             reload=lambda: options.reload_options(conf, arguments, program=PROGRAM),
             listener=listener,
         )

@@ -4,6 +4,7 @@ import importlib.metadata
 from dataclasses import dataclass
 
 from oslo_config import cfg
+from sqlalchemy.engine import Engine
 
 from ...conductor.lookout import ANNOUNCE_EVERY
 from ...db.engine import Commits, Database
@@ -55,21 +56,42 @@ class Parts:
         self.helpers.close()
 
 
-def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, *, gather: float = 0.0) -> Parts:
+@dataclass(frozen=True)
+class Inherited:
+    """The parts that a parent process makes for its forks, whose memory they share: none is a connection.
+
+    :ivar types: the installed types, which follow no option that changes at run time.
+    :ivar engine: knows the database, and has compiled the first statements.
+    """
+
+    types: ResourceRegistry
+    engine: Engine
+
+
+def open_parts(
+    conf: cfg.ConfigOpts,
+    recorder: Recorder = SILENT,
+    *,
+    gather: float = 0.0,
+    inherited: Inherited | None = None,
+) -> Parts:
     """Connect to the database and the message bus.
 
     :param recorder: the recorder of metrics.
     :param gather: seconds in which hints share a message; see Outbox.
+    :param inherited: the parts that the parent of this process has made; None: there is no such parent.
     :raises WrongConfiguration: an option is missing or wrong.
     """
     require_configuration(conf)
     make_sealer(conf)  # Checks the key before anything is opened.
-    catalogue = with_operator_files(installed_types(conf), conf)
+    types = installed_types(conf) if inherited is None else inherited.types
+    catalogue = with_operator_files(types, conf)
     helpers = install(Settings(conf).expressions)
     notifications = make_notifier(conf)
     listener = None if notifications is None else notifications.notifier.notify
     commits = Commits()
-    database, shard_count = open_database(conf, listener, count_troubles(recorder), commits)
+    engine = None if inherited is None else inherited.engine
+    database, shard_count = open_database(conf, listener, count_troubles(recorder), commits, engine=engine)
     sealer = make_sealer(conf)
     addresses = make_addresses(conf, database, sealer)
     trusts = make_trusts(conf, catalogue)
