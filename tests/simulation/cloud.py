@@ -37,6 +37,7 @@ class Cloud:
 
     :ivar calls: calls of the rarer hooks of Sim::Volume.
     :ivar lists: how often the things were listed.
+    :ivar lost_answers: keys and values of the changes that were carried out, and whose first answer was lost.
     :ivar unlistable: the error of the next lists; None: they are answered.
     :ivar unlisted: things that lists do not have.
     :ivar live: by physical id, properties that somebody has changed behind our back.
@@ -79,6 +80,7 @@ class Cloud:
         self.objects: dict[str, CloudObject] = {}
         self.physical_ids: dict[str, str] = {}
         self.tries: dict[str, int] = {}
+        self.lost_answers: set[tuple[str, str]] = set()
         self.pictures: dict[str, str] = {}
         self.wrong: list[str] = []
         self.hung: set[tuple[str, str]] = set()
@@ -132,10 +134,10 @@ class Cloud:
 
         :raises RetryableError: the answer is lost.
         """
-        if target.properties["unanswered"]:
-            tries = self.tries[target.key] = self.tries.get(target.key, 0) + 1
-            if tries == 1:
-                raise RetryableError("no answer", after=20.0)
+        change = (target.key, target.properties["value"])
+        if target.properties["unanswered"] and change not in self.lost_answers:
+            self.lost_answers.add(change)
+            raise RetryableError("no answer", after=20.0)
 
     def take_slot(self, physical: str, slot: str) -> None:
         """Give a thing the slot that it shall have.

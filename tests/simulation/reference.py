@@ -126,6 +126,7 @@ class Reference:
 
     def __init__(self) -> None:
         self._stories: dict[str, Story] = {}
+        self._just_reached: set[str] = set()
 
     def asks(self, name: str, goal: RandomGoal) -> None:
         """The user is about to ask for this; it may be refused."""
@@ -162,10 +163,19 @@ class Reference:
                 story.goal = story.requested
             if action in CONVERGING or action == "DELETE":
                 story.reached = None
+                self._just_reached.discard(name)
                 story.mixed = action not in ("CREATE", "ADOPT")
         if status == Status.COMPLETE and action in CONVERGING:
+            if story.reached is None:
+                self._just_reached.add(name)
             story.complete = story.reached = story.goal
             story.mixed = False
+
+    def just_reached(self) -> list[str]:
+        """Return, once, the names of the stacks that have become what their goals say."""
+        names = sorted(self._just_reached)
+        self._just_reached.clear()
+        return names
 
     def differences(self, name: str, stack_id: str, result: Made) -> list[str]:
         """In what the stack is not what it should be."""

@@ -37,6 +37,8 @@ WITH_SINKS = 0.3
 PATIENT = 0.5
 """Share of the runs whose users let a stack's action end before they update it."""
 ABORTED = "aborted due to breakpoint"
+IMPATIENT = 0.3
+"""Probability that a lost answer makes somebody cancel an update."""
 LOST_OFTEN = "conductors that died or went silent"
 DELETIONS = 10
 """Tries: a chain of resources may hang at each of its links."""
@@ -94,6 +96,7 @@ class Run:
         self._focus = Focus(focus, seed)
         self._audit = Audit(self.world.database, folder / "sim.sqlite", self.world.cloud)
         self._interrupted = False
+        self._impatience = random.Random(f"impatience {seed}")
 
     @contextlib.contextmanager
     def audited(self) -> Iterator[None]:
@@ -149,6 +152,7 @@ class Run:
 
     def _do(self, action: Callable[[], str | None]) -> None:
         in_progress = self._audit.in_progress() if action.__name__ in FAULTS else ()
+        lost_answers = len(self.world.cloud.lost_answers)
         note = action()
         if note and note != "ends":
             self.coverage.note(action.__name__, in_progress)
@@ -156,6 +160,19 @@ class Run:
             self.history.append(f"{self.world.clock.now - 1_000_000:.1f} {action.__name__} {note}")
         self._audit.after_event(self.world)
         self._hold()
+        if not self._interrupted:
+            self._compare_reached()
+        if len(self.world.cloud.lost_answers) > lost_answers and self._impatience.random() < IMPATIENT:
+            self._do(self.users.give_up)
+
+    def _compare_reached(self) -> None:
+        """Compare the stacks that are complete since the last event with their goals: a later update may
+        correct what is wrong now."""
+        names = self.users.reference.just_reached()
+        made = self._made() if names else None
+        for name in names:
+            differences = self.users.reference.differences(name, self.users.stacks[name].id, made)
+            assert not differences, "\n".join([*differences, *self.history])
 
     def _note_fault(self, fault: str) -> None:
         self.coverage.note(fault, self._audit.in_progress())

@@ -110,6 +110,21 @@ class Users:
                 return None
         return f"{name} {rollback=}"
 
+    def give_up(self) -> str | None:
+        """Cancel an update that seems to hang, and go back to what was there before."""
+        stacks = {name: self.now(name) for name in self.stacks}
+        updates = [
+            name
+            for name, stack in stacks.items()
+            if (stack.action, stack.status) == ("UPDATE", Status.IN_PROGRESS)
+        ]
+        if not updates:
+            return None
+        name = self.dice.choice(updates)
+        with self._database_there():
+            cancel_action(self.world.context, stacks[name], rollback=True)
+        return name
+
     def delete(self) -> str | None:
         name = self._living()
         if name is not None:
