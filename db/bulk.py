@@ -256,13 +256,20 @@ def _parameter(name: str) -> str:
 
 
 def _records(conn: Connection, table: sa.Table, rows: Sequence[Row]) -> dict[str, str]:
-    """Return the parameter of `_record_set`: rows that have the same columns."""
+    """Return the parameter of `_record_set`: rows that have the same columns.
+
+    The copies of few rows exist at the same time: those of a large stack would be most of the memory that its
+    creation takes.
+    """
     processors = _processors(conn.dialect, table, tuple(rows[0]))
-    records = [
-        {name: row[name] if process is None else process(row[name]) for name, process in processors}
-        for row in rows
-    ]
-    return {"records": _ENCODE(records)}
+    texts = []
+    for start in range(0, len(rows), BATCH):
+        records = [
+            {name: row[name] if process is None else process(row[name]) for name, process in processors}
+            for row in rows[start : start + BATCH]
+        ]
+        texts.append(_ENCODE(records)[1:-1])
+    return {"records": f"[{','.join(texts)}]"}
 
 
 _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
