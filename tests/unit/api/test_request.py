@@ -1,5 +1,6 @@
 """Values that a request carries: how each is read, and which are refused."""
 
+import dataclasses
 import typing
 
 import pytest
@@ -8,7 +9,9 @@ from stoker.api.context import RequestContext
 from stoker.api.errors import SHOWN, Fault
 from stoker.api.request import LARGEST, VALUES, HttpRequest, boolean
 from stoker.api.settings import ApiLimits
+from stoker.db import resources, stacks
 from stoker.db.errors import NotFound
+from stoker.engine.planning.requests import TypeForbidden
 
 Json = typing.Any
 CALLER = RequestContext(project_id="mine")
@@ -152,6 +155,8 @@ class Row(typing.NamedTuple):
 
     project_id: str = "mine"
     name: str = "n"
+    deleted_at: float | None = None
+    id: str = "1"
 
 
 def test_the_stack_of_a_path_is_of_the_project_and_has_the_name() -> None:
@@ -165,3 +170,38 @@ def test_the_stack_of_a_path_is_of_the_project_and_has_the_name() -> None:
     others = (lambda: find(Row(project_id="other")), lambda: find(Row(name="m")))
     messages = {refusal(read, 404) for read in (*others, lambda: request().find_by(lacking))}
     assert messages == {"The Stack (n/1) could not be found."}
+
+
+def test_a_deleted_stack_is_no_living_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    conn: Json = None
+    for row in (Row(), Row(deleted_at=0.0)):
+        monkeypatch.setattr(stacks, "get", lambda conn, stack_id: row)  # noqa: B023
+        assert request().find_stack(conn) == row
+        if row.deleted_at is None:
+            assert request().find_living_stack(conn) == row
+        else:
+            text = refusal(lambda: request().find_living_stack(conn), 404)
+            assert text == "The Stack (n) could not be found."
+
+
+class Sparing(NoAuthentication):
+    """Lets nobody have the type T."""
+
+    def may_use(self, caller: RequestContext, type_name: str) -> bool:
+        return type_name != "T"
+
+
+@pytest.mark.parametrize(("types", "is_allowed"), [([], True), (["A", "B"], True), (["A", "T", "B"], False)])
+def test_a_caller_may_use_a_stack_whose_types_they_may_all_use(
+    types: list[str], is_allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "types_in", lambda conn, stack_id: types)
+    conn: Json = None
+    stack: Json = Row()
+    asking = dataclasses.replace(request(), auth=Sparing())
+    assert [asking.may_use(name) for name in types] == [name != "T" for name in types]
+    if is_allowed:
+        asking.check_types(conn, stack)
+    else:
+        with pytest.raises(TypeForbidden, match="T"):
+            asking.check_types(conn, stack)

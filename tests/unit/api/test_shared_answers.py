@@ -38,7 +38,7 @@ class Shown:
         self.made += 1
         return self._handle(request)
 
-    def ask(self, user: str = "olga", **query: list[str]) -> Reply:
+    def ask(self, user: str = "olga", accepted: str = "max-age=1", **query: list[str]) -> Reply:
         services: Json = None
         request = Request(
             services=services,
@@ -49,7 +49,7 @@ class Shown:
             query=query,
             body=None,
             base_url="",
-            headers={"CACHE-CONTROL": "max-age=1"},
+            headers={"CACHE-CONTROL": accepted},
         )
         return self._answers.answer(request, self._operation)
 
@@ -74,6 +74,14 @@ def test_a_request_that_is_longer_than_consoles_need_is_not_kept(length: int, ma
     for _ in range(2):
         shown.ask(a=["x" * (length - frame)])
     assert shown.made == made
+
+
+@pytest.mark.parametrize("accepted", ["", "no-cache", "max-age=0"])
+def test_who_accepts_no_old_answer_gets_a_new_one(accepted: str) -> None:
+    shown = Shown(empty, frozenset())
+    shown.ask()
+    assert shown.ask(accepted=accepted).with_text().text == b"{}"
+    assert shown.made == 2
 
 
 def test_an_operation_that_shares_nothing_answers_each_request() -> None:

@@ -128,6 +128,14 @@ def test_few_large_bodies_are_read_at_a_time() -> None:
         assert len(raw) == 2 * MOST_UNKNOWN
 
 
+def test_a_guests_key_lets_no_large_body_in() -> None:
+    env = falcon.testing.create_environ("/v1", method="POST", body="x" * 2 * MOST_UNKNOWN)
+    body = signed.SignedBodies().body(falcon.Request(env), {"AWSAccessKeyId": ["1.5"]}, LIMITS.body_bytes)
+    with pytest.raises(Fault) as refused, body:
+        pass
+    assert refused.value.status == 413
+
+
 def test_requests_of_a_key_have_a_rate() -> None:
     counted: list[str] = []
     api = client(count_key=counted.append)

@@ -256,8 +256,9 @@ def test_redirects_are_few_and_share_the_time_of_their_call(site: Site) -> None:
 
 def test_answers_have_a_size_and_a_time(site: Site) -> None:
     hosts = AllowedHosts((HERE,))
-    with pytest.raises(TooMuch, match="larger than 1000 bytes"):
-        GuardedRequests(hosts, None, most_bytes=1000).get(f"{site.url}/large")
+    with pytest.raises(TooMuch, match="larger than 4999 bytes"):
+        GuardedRequests(hosts, None, most_bytes=4999).get(f"{site.url}/large")
+    assert len(GuardedRequests(hosts, None, most_bytes=5000).get(f"{site.url}/large").content) == 5000
     began = time.monotonic()
     with pytest.raises(TooMuch, match=r"within 1 s"):
         GuardedRequests(hosts, None, seconds=1.0).get(f"{site.url}/drip")

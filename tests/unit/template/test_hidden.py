@@ -25,6 +25,7 @@ FOUND = {"secret", "quoted"}
         TEMPLATE,
         {"parameters": {"secret": {"hidden": True}, "quoted": {"hidden": "true"}, "open": {"hidden": 0}}},
         {"any": ["where", {"below": TEMPLATE}]},
+        {"any": ("where", {"below": TEMPLATE})},
         json.dumps({"parameters": {"a": {"default": TEMPLATE, "hidden": False}}}),
     ],
 )
@@ -34,7 +35,17 @@ def test_they_are_found(document):
 
 @pytest.mark.parametrize(
     "document",
-    ["", "hidden: {", "- hidden: true", "hidden: true", "parameters: [hidden: true]", 5, None, {"hidden": 1}],
+    [
+        "",
+        "hidden: {",
+        "- hidden: true",
+        "hidden: true",
+        "parameters: [hidden: true]",
+        5,
+        None,
+        {"hidden": 1},
+        {"parameters": {"a": "hidden"}, "Parameters": {"a": 1}},
+    ],
 )
 def test_documents_that_are_no_templates_hide_nothing(document):
     assert hidden_names([document, TEMPLATE], depth=5) == FOUND
@@ -50,6 +61,11 @@ def test_texts_inside_of_texts_are_read_down_to_a_depth():
 
 def test_what_is_too_long_to_be_a_template_is_not_read_and_reading_is_charged():
     assert hidden_names([TEMPLATE], depth=5, max_bytes=len(TEMPLATE) - 1) == set()
+    assert hidden_names([TEMPLATE], depth=5, max_bytes=len(TEMPLATE)) == FOUND
+    steps = len(TEMPLATE) // 2
+    assert hidden_names([TEMPLATE], depth=5, budget=Budget(BudgetLimits(steps=steps))) == FOUND
+    with pytest.raises(LimitExceeded):
+        hidden_names([TEMPLATE], depth=5, budget=Budget(BudgetLimits(steps=steps - 1)))
     texts = [TEMPLATE + "#" * count for count in range(100)]
     with pytest.raises(LimitExceeded):
         hidden_names(texts, depth=5, budget=Budget(BudgetLimits(steps=1000)))
