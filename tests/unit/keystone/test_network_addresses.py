@@ -70,8 +70,8 @@ REACHABLE = [
     "2a00::/12",
     "3ffe::/16",
 ]
-OTHERS = ["224.0.0.0/4", "ff00::/8", "fec0::/10", "::/8", "4000::/3", "8000::/1"]
-"""Multicast, site-local, and what IANA has not allocated."""
+OTHERS = ["224.0.0.0/4", "ff00::/8", "fec0::/10", "::/8", "4000::/3", "8000::/1", "168.63.129.16/32"]
+"""Multicast, site-local, what IANA has not allocated, and the metadata service of Azure."""
 
 
 def ends_of(block: str) -> Iterator[str]:

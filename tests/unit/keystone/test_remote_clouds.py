@@ -206,11 +206,12 @@ def test_public_addresses_are_for_all(address: str) -> None:
     AllowedHosts(("*",)).check_address("cloud.test", 443, address)
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
 def test_an_address_is_checked_before_anybody_connects_to_it(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("urllib3.util.connection.create_connection", None)
-    url = f"http://localhost:{site.port}/"
+    url = f"{scheme}://localhost:{site.port}/"
     with pytest.raises(NotAllowed, match="has the address"):
         GuardedRequests(AllowedHosts(("*",)), None).get(url)
 
