@@ -320,6 +320,12 @@ def release_of_older(database: Database, graph: Graph, *, now: float) -> ReadyTa
 
 
 @on("sqlite")
+def test_the_successor_of_a_lost_step_of_an_older_traversal_is_ready(database: Database) -> None:
+    graph = store_graph(database, {"old": [], "next": ["old"]})
+    assert release_of_older(database, graph, now=NOW) == {graph.traversal: [graph.tasks["next"]]}
+
+
+@on("sqlite")
 def test_nothing_is_ready_in_a_traversal_that_a_breakpoint_has_aborted(database: Database) -> None:
     graph = store_graph(database, {"old": [], "ends": ["old"], "free": ["old"]})
     set_task(database, graph.tasks["ends"], hooks={"pre-create": {"abort": True}})

@@ -487,6 +487,17 @@ def set_row(database: Database, table: sa.Table, row_id: object, **values: objec
     database.write(lambda conn: conn.execute(sa.update(table).where(table.c.id == row_id).values(**values)))
 
 
+@pytest.mark.parametrize(("columns", "holds"), [({}, True), (ANOTHER, False), (PARKED, False)])
+def test_an_announced_step_begins_where_its_claim_holds(
+    database: Database, columns: Columns, holds: bool
+) -> None:
+    graph = store_graph(database, {"one": []})
+    set_task(database, graph.ids[0], **RUNS)
+    claimed = task(database, graph.ids[0])
+    set_task(database, graph.ids[0], **{**RUNS, **columns})
+    assert database.write(lambda conn: losses.announce(conn, claimed, A.member)) is holds
+
+
 @pytest.mark.parametrize(
     ("attempt", "status", "is_aborted"),
     [(1, Status.IN_PROGRESS, True), (0, Status.IN_PROGRESS, False), (1, Status.COMPLETE, False)],

@@ -386,3 +386,13 @@ def test_a_released_claim_of_a_superseded_traversal_is_recorded_and_loses_no_con
     assert stored.losses == (None if is_superseded else {"hosts": ["a"]})
     asked = (TaskState.CANCELLED, A.member, NOW + cancel_requests.ASK_AGAIN)
     assert ((stored.state, stored.member, stored.due_at) == asked) is is_superseded
+
+
+@on("sqlite")
+def test_a_step_that_was_not_lost_is_not_shown(database: Database) -> None:
+    graph = store_graph(database, {"lost": [], "stopped": []}, kind=TaskKind.UPDATE)
+    claims = [(held.task.id, held.task.attempt) for held in claim_all(database, graph.ids)]
+    lost = [graph.tasks["lost"]]
+    database.write(lambda conn: member_claims.release(conn, claims, now=NOW, lost=lost))
+    shown = [resource(database, graph.resources[name]).action for name in ("lost", "stopped")]
+    assert shown == ["UPDATE", "INIT"]
