@@ -175,7 +175,7 @@ docs: .venv/test.stamp
 bench: .venv/test.stamp
 	$(BIN)/python benchmarks/end_to_end.py
 
-# Whether a resource costs more statements, messages or processor time than benchmarks/ratios.json says.
+# Whether a resource, an idle second, a request or a process costs more than benchmarks/ratios.json says.
 bench-check: .venv/test.stamp
 	$(BIN)/python benchmarks/check.py
 

@@ -31,6 +31,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
 import api_floor
 import idle
+import processes
 from harness import proctree, templates
 from harness.deployment import Deployment
 from harness.etcd import Etcd
@@ -277,7 +278,7 @@ class Bench:
 
     def memory(self) -> str:
         """Return the memory of each process of the API, and its share of what processes have together."""
-        sizes = [_memory(proc.pid) for proc in proctree.tree(self._api().pid)]
+        sizes = [processes.memory(proc.pid) for proc in proctree.tree(self._api().pid)]
         return ", ".join(f"{size['Rss']:.0f} MB ({size['Pss']:.0f})" for size in sizes)
 
     def _api(self) -> Process:
@@ -291,12 +292,6 @@ async def _until_open(port: int) -> None:
             await Connection.open(port)
             return
         await asyncio.sleep(0.1)
-
-
-def _memory(pid: int) -> dict[str, float]:
-    """Return megabytes by kind: Rss is all memory, and Pss counts a page of several processes in parts."""
-    lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
-    return {name: int(value.split()[0]) * 1024 / 1e6 for name, value in (line.split(":") for line in lines)}
 
 
 def percentile(values: Sequence[float], share: float) -> float:

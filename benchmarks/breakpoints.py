@@ -6,7 +6,7 @@ Usage:
 
 A conductor is measured twice, first with no stack and then with all of them held: busy threads, statements
 and transactions that the server counted, and CPU, for each second.  Then all conductors are killed with -9,
-started again, and every stack is let go on.
+started again, and every stack is released.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def used(installation: Deployment, postgres: PostgreSQL, seconds: float) -> idle
 
 
 def threads(installation: Deployment, postgres: PostgreSQL) -> str:
-    """Of all conductors' threads those that work, as they last reported."""
+    """Return the number of busy threads of all conductors, as they last reported it."""
     name = installation.database_url.rpartition("/")[2]
     [(busy,)] = postgres.execute("SELECT coalesce(sum(threads_busy), 0) FROM conductor", name)
     return str(busy)

@@ -6,7 +6,7 @@ Usage:
 
 Each run creates a stack whose steps work for a minute and yield (they sleep in `work.pause`), waits until
 all of them run, and cancels it without rollback.  The time ends when the last step has ended, as its event
-tells.  Then one run with steps that hang in a call: from the request until the last of them is given up.  At
+tells.  Then one run with steps that hang in a call: from the request until the last of them is detached.  At
 the end the transactions per second of idle conductors, and of conductors that hold steps which could be
 cancelled at any moment: a worker that polled the database for cancels would show here.
 """

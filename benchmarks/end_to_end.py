@@ -28,6 +28,7 @@ from harness import templates
 from harness.deployment import Deployment, call
 from harness.etcd import Etcd
 from harness.postgresql import PostgreSQL
+from harness.processes import Process
 from harness.rabbitmq import RabbitMQ
 
 HEAT_RATE = 7.0
@@ -142,8 +143,8 @@ HEADER = f"{'case':<16}{'res.':>7}{'s':>9}{'request':>9}{'res./s':>9}{'CPU ms/r'
 
 
 @contextlib.contextmanager
-def own_deployment() -> Iterator[tuple[str, Callable[[], Usage], Floors]]:
-    """URL, usage and floor of a deployment that lives as long as the context."""
+def own_deployment() -> Iterator[tuple[Deployment, Callable[[], Usage], Floors]]:
+    """A deployment that lives as long as the context, its usage and its floor."""
     with (
         PostgreSQL(
             {"shared_preload_libraries": "pg_stat_statements", "synchronous_commit": "on"}
@@ -161,6 +162,7 @@ def own_deployment() -> Iterator[tuple[str, Callable[[], Usage], Floors]]:
             transport_url=transport,
             backend_url=etcd.url,
             options="[stacks]\nmax_template = 0\nmax_compile_seconds = 0\n",  # for stacks of 10,000 resources
+            kind=Process,
         )
         installation.start_api()
         installation.start_conductors("one", "two")
@@ -173,7 +175,7 @@ def own_deployment() -> Iterator[tuple[str, Callable[[], Usage], Floors]]:
 
         try:
             yield (
-                installation.url,
+                installation,
                 usage,
                 Floors(
                     lambda count: floor.measure(url, rabbit.create_vhost(), count),
@@ -213,8 +215,8 @@ def main() -> int:
         results = run(Bench(options.url.rstrip("/"), options.repeat, None), options)
         summary = summarise(results, options.chain)
     else:
-        with own_deployment() as (url, usage, floors):
-            results = run(Bench(url, options.repeat, usage), options)
+        with own_deployment() as (installation, usage, floors):
+            results = run(Bench(installation.url, options.repeat, usage), options)
             flat = _fastest(floors.flat(2000) for _ in range(options.repeat))
             link = _fastest(floors.chain(options.chain) for _ in range(options.repeat))
         summary = summarise(results, options.chain) | beside_floor(results, flat, link)
@@ -239,7 +241,7 @@ def run(bench: Bench, options: argparse.Namespace) -> list[Result]:
 
 
 def summarise(results: list[Result], chain: int) -> dict[str, str]:
-    """Return the figures for which there are targets."""
+    """Return the measurements for which there are targets."""
     flat = _largest_flat(results)
     link = _chain(results).seconds / chain
     summary = {

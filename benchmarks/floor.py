@@ -2,8 +2,8 @@
 
 Two processes, as two conductors would, share the resources.  Each batch is one cast through oslo.messaging,
 one transaction that claims the tasks and marks the resources in progress (with its events), and one that
-stores the results (task, resource, event, count of the unfinished): the rows that Stoker writes for a flat
-stack, by psycopg alone, with nothing computed, validated or checked.
+stores the results (task, resource, event, count of the unfinished).  Those are the rows that Stoker writes
+for a flat stack, by psycopg alone, with nothing computed, validated or checked.
 
 The links of a chain come one after the other, so there one process stores a result, and claims the next task,
 in one transaction for each link.

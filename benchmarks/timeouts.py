@@ -59,7 +59,7 @@ class Rows(typing.NamedTuple):
 
 
 def rows_of(number: int, ids: IdSource, deadline: float) -> Rows:
-    """A stack in creation with one task that waits for ever."""
+    """A stack in creation with one task that waits without end."""
     now = time.time()
     stack_id = StackId(str(uuid.uuid4()))
     traversal = TraversalId(str(uuid.uuid4()))
@@ -228,7 +228,7 @@ def describe(result: Result) -> str:
 
 
 def is_good(result: Result) -> bool:
-    """Whether the targets are met."""
+    """Return whether the targets are met."""
     none_wrong = not result.missing and not result.twice and result.late[0] >= 0
     return none_wrong and result.at(0.99) <= 1.0
 

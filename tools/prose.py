@@ -8,8 +8,8 @@ and the rules are here.
 
     tools/prose.py [-v] [PATH...]
 
-Without a path everything is checked.  With `-v` warnings are printed, too.  In the tests only docstrings,
-comments and the names of tests are checked.
+Without a path everything is checked.  With `-v` warnings are printed, too.  In tests and benchmarks only
+docstrings, comments and the names of tests are checked.
 """
 
 import argparse
@@ -39,8 +39,8 @@ DOCUMENTS = (
 FOLDERS = ("doc/ext", "examples", "tools")
 """Folders that are checked beside the packages of the root."""
 NOTES = "releasenotes"
-TESTS = "tests"
-"""The folder of which only docstrings, comments and names of tests are checked."""
+TESTS = ("tests", "benchmarks")
+"""Folders of which only docstrings, comments and names of tests are checked."""
 MOST_WORDS = 40
 MANY_WORDS = 30
 """A longer sentence is refused; a longer one is warned of."""
@@ -357,7 +357,7 @@ def texts_of(path: pathlib.Path) -> Iterator[Text]:
     """Yield the passages of a file."""
     name = path.relative_to(ROOT).as_posix()
     source = path.read_text()
-    in_tests = name.startswith(f"{TESTS}/")
+    in_tests = path.relative_to(ROOT).parts[0] in TESTS
     parse = {".md": markdown_texts, ".yaml": note_texts}.get(
         path.suffix, test_texts if in_tests else python_texts
     )
@@ -371,13 +371,13 @@ def files(names: Sequence[str]) -> list[pathlib.Path]:
         return [path for one in chosen for path in ([one] if one.is_file() else _below(one))]
     paths = [path for pattern in DOCUMENTS for path in ROOT.glob(pattern)]
     packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
-    paths += [path for folder in (*packages, *FOLDERS, TESTS) for path in _below(ROOT / folder)]
+    paths += [path for folder in (*packages, *FOLDERS, *TESTS) for path in _below(ROOT / folder)]
     return paths
 
 
 def _below(folder: pathlib.Path) -> list[pathlib.Path]:
     kinds = ["*.py"]
-    if not folder.is_relative_to(ROOT / TESTS):
+    if folder.relative_to(ROOT).parts[0] not in TESTS:
         kinds.append("*.md")
     if folder.is_relative_to(ROOT / NOTES):  # Other YAML files are templates and environments.
         kinds.append("*.yaml")

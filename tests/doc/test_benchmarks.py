@@ -34,7 +34,7 @@ SMALL = {
     "timeouts": ["--stacks", "60", "--within", "10"],
 }
 """Arguments that make each quick."""
-PARTS = {"api_floor", "canary_stack", "floor", "own_installation"}
+PARTS = {"api_floor", "canary_stack", "floor", "own_installation", "processes"}
 """Modules that other benchmarks import."""
 TRIED_ELSEWHERE = {"canary"}
 """Programs that work on an installation which is there: tests/client/test_canary.py."""
