@@ -198,7 +198,7 @@ BUGS = {
         _delete_in_order_of_creation, ["was deleted under"]
     ),
     "a deleted stack that its project still counts": Bug(_count_deleted, ["Q1"]),
-    "a change without an answer that is taken for none": Bug(_forget_unanswered, ["should hold"], since=45),
+    "a change without an answer that is taken for none": Bug(_forget_unanswered, ["should hold"], since=51),
     "a conductor that rests although a deadline is near": Bug(
         lambda patch: patch.setattr(Lookout, "_first_moment", lambda lookout: math.inf),
         ["I5: a timeout is", "I4"],
