@@ -2,6 +2,7 @@
 
 import pathlib
 import typing
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -240,8 +241,10 @@ def test_one_that_fails_is_an_event(world: World, tower: Tower) -> None:
 
 
 def test_too_many_that_wait_are_refused(world: World) -> None:
+    limits = replace(world.context.settings.signals, count=3)
+    world.context = replace(world.context, settings=replace(world.context.settings, signals=limits))
     stack = created(world, bell())
-    for _ in range(world.context.settings.signals.count):
+    for _ in range(3):
         signal(world, stack)
     with pytest.raises(LimitExceeded, match="signals to the resource wait"):
         signal(world, stack)
