@@ -30,6 +30,7 @@ SMALL = {
     "nested": ["--children", "20", "--depth", "2", "--width", "2", "--wakes", "5"],
     "ring": [],
     "scaling": ["--resources", "40", "--seconds", "0.05", "--conductors", "1,2"],
+    "stages": ["--requests", "5"],
     "sizing": ["--stacks", "4", "--clients", "2"],
     "timeouts": ["--stacks", "60", "--within", "10"],
 }
