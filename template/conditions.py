@@ -16,7 +16,7 @@ from .errors import (
 )
 from .formats import refuse_other
 from .functions.table import APPLY, CONDITION_FIRST, wrong_form
-from .language import AWS_DATE, AWS_KEY, Parameter, Path, Size, Version, measure
+from .language import Parameter, Path, Size, Version, measure
 from .residual import select
 from .scalars import written
 from .suggestions import closest
@@ -63,9 +63,6 @@ class Conditions:
         :raises TemplateError: the condition is none of these.
         :raises ValueUnknown: the condition depends on a parameter whose value is not known yet.
         """
-        if not self.version.condition_functions:
-            versions = f"{AWS_KEY} {AWS_DATE}" if self.version.is_cfn else "2016-10-14 or later"
-            raise TemplateError(f"version {self.version.date} has no conditions; {versions} has", path)
         if isinstance(condition, str):
             return self._named(condition, path)
         value = self._value(condition, path)

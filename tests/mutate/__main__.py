@@ -78,6 +78,9 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.again and options.table:
         parser.error("--again forgets the results that --table reports: use one of them")
+    for path in options.tests:
+        if not (ROOT / path).exists():
+            parser.error(f"--tests {path}: there is no such file or folder, from the root of the repository")
     return options
 
 

@@ -245,10 +245,22 @@ def test_a_fault_is_noticed_where_the_tests_succeed_without_it(run: Run, outcome
     assert (verdict.outcome, verdict.test) == (outcome, test)
 
 
-def test_a_report_of_earlier_results_forgets_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--again", "--table"], "--again forgets the results that --table reports"),
+        (
+            ["--tests", "tests/unit", "tests/unit/test_none.py"],
+            "--tests tests/unit/test_none.py: there",
+        ),
+    ],
+)
+def test_arguments_that_would_lose_or_miss_results_are_refused(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        options_of(["--again", "--table"])
-    assert "--again forgets the results that --table reports" in capsys.readouterr().err
+        options_of(arguments)
+    assert words in capsys.readouterr().err
 
 
 def test_each_module_of_the_kernel_belongs_to_a_row() -> None:

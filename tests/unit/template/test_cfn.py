@@ -219,6 +219,8 @@ WRONG_LOOKUPS = [
     (["N", "north", "small"], 'the template has no mapping "N"'),
     (["M", "north"], "must be of the form [mapping, key, key]"),
     ("M", "must be of the form [mapping, key, key]"),
+    ([["M"], "north", "small"], "the template has no mapping"),
+    ([], "must be of the form [mapping, key, key]"),
 ]
 
 

@@ -1,8 +1,14 @@
 """Conditions: their definitions, and what hangs on them."""
 
+import itertools
+
 import pytest
+from stoker.template.budget import Budget, BudgetLimits
 from stoker.template.compile import Identity, Limits, Source, compile_template
-from stoker.template.errors import InvalidReference, TemplateError
+from stoker.template.conditions import Conditions
+from stoker.template.errors import InvalidReference, LimitExceeded, TemplateError, ValueUnknown
+from stoker.template.functions.table import VERSIONS
+from stoker.template.language import Parameter
 
 NEW = "2021-04-16"
 PARAMETERS = {
@@ -116,6 +122,19 @@ def test_a_function_may_give_the_name_of_a_condition():
             'conditions.c.get_param: the parameter\'s name must be a string, not {"a": "b"}',
         ),
         ({"get_param": []}, "conditions.c.get_param: the parameter's name must be a string, not []"),
+        (
+            {"not": {"get_param": []}},
+            "conditions.c.not.get_param: the parameter's name must be a string, not",
+        ),
+        (
+            {"not": {"get_param": {"a": "b"}}},
+            "conditions.c.not.get_param: the parameter's name must be a string, not",
+        ),
+        (
+            {"not": {"equals": "secret"}},
+            "conditions.c.not.equals: must be of the form [value_1, value_2]",
+        ),
+        ({"a": 1, "b": 2}, 'conditions.c: a condition must be true or false, not {"a": 1, "b": 2}'),
         ({"contains": ["a", 1]}, "conditions.c.contains: the second argument must be a list, not 1"),
         ({"yaql": {"expression": "("}}, 'conditions.c.yaql: cannot evaluate "("'),
     ],
@@ -258,6 +277,7 @@ def test_a_condition_on_a_secret_shows_only_its_truth():
         {"contains": [1, {"get_param": "secret"}]},
         {"get_param": {"get_param": "secret"}},
         {"yaql": {"expression": {"get_param": "secret"}}},
+        {"yaql": {"expression": {"get_param": "secret"}, "data": 1}},
         {"and": [True, {"equals": [{"get_param": "secret"}]}]},
     ],
 )
@@ -268,3 +288,73 @@ def test_an_error_about_a_secret_does_not_contain_it(condition):
     while error is not None:
         assert "hush" not in str(error)
         error = error.__cause__ or error.__context__
+
+
+def evaluated(definitions, version=VERSIONS[NEW], **values):
+    """Check these conditions in their order; a parameter that is None has no value yet."""
+    parameters = {
+        name: Parameter(name, "json", value, True, False, False, {}, clear=value, is_known=value is not None)
+        for name, value in values.items()
+    }
+    budget = Budget(BudgetLimits(steps=5000))
+    mappings = {"M": {"x": {"list": [1, 2], "map": {"a": 1}, "text": "a"}}}
+    conditions = Conditions(definitions, version, parameters, {}, budget, mappings)
+    for name in definitions:
+        conditions.check(name)
+    return conditions
+
+
+@pytest.mark.parametrize(
+    ("condition", "steps"),
+    [
+        (True, 0),
+        ({"equals": [1, 1]}, 3),
+        ({"equals": [[1, 1, 1], 1]}, 3 + 4),
+        ({"equals": [{"a": 1, "b": 1}, 1]}, 3 + 3),
+        ({"equals": [{"get_param": "text"}, 1]}, 3),
+        ({"equals": [{"get_param": "list"}, 1]}, 3 + 39),
+        ({"equals": [{"get_param": "map"}, 1]}, 3 + 39),
+    ],
+)
+def test_a_condition_costs_its_lists_and_maps_and_the_size_of_parameters(condition, steps):
+    values = {"text": "x" * 9999, "list": ["x" * 9999], "map": {"a": "x" * 9999}}
+    assert evaluated({"c": condition}, **values).budget.steps == 15 + steps
+
+
+@pytest.mark.parametrize(("key", "is_charged"), [("list", True), ("map", True), ("text", False)])
+def test_a_list_or_map_that_a_function_returns_is_charged(key, is_charged):
+    condition = {"Fn::Equals": [{"Fn::FindInMap": ["M", "x", key]}, 1]}
+    assert (evaluated({"c": condition}, VERSIONS["2010-09-09"]).budget.bytes > 0) is is_charged
+
+
+def test_a_condition_that_many_name_is_evaluated_once():
+    numbers = {f"c{index}": {"and": [f"c{index + 1}", f"c{index + 2}"]} for index in range(30)}
+    assert evaluated({**numbers, "c30": True, "c31": True}).evaluate("c0", ()) is True
+
+
+@pytest.mark.parametrize("length", [20, 21])
+def test_twenty_computed_names_may_lead_from_one_to_the_next(length):
+    others = {f"other{index}": True for index in range(30)}
+    names = {f"c{index}": {"get_param": ["next", f"c{index}"]} for index in range(1, length)}
+    chain = {**names, f"c{length}": True}
+    values = {f"c{index}": f"c{index + 1}" for index in range(1, length)}
+    if length == 20:
+        assert evaluated({**chain, **others}, next=values).evaluate("c1", ()) is True
+    else:
+        with pytest.raises(LimitExceeded, match="more than 20 computed names"):
+            evaluated({**others, **chain}, next=values)
+
+
+@pytest.mark.parametrize("form", [lambda name: {"and": [True, name]}, lambda name: {"get_param": name}])
+def test_names_in_lists_and_parameters_may_lead_far(form):
+    names = [f"c{index}" for index in range(51)]
+    chain = {name: form(target) for name, target in itertools.pairwise(names)}
+    conditions = evaluated({**chain, names[-1]: True}, **{name: name for name in names})
+    assert conditions.evaluate("c0", ()) is True
+
+
+def test_a_condition_is_unknown_as_long_as_its_parameter_is():
+    conditions = evaluated({"c": {"not": "d"}, "d": {"get_param": "late"}}, late=None)
+    for name in ("c", "d"):
+        with pytest.raises(ValueUnknown, match=f'the value of the condition "{name}" is not known'):
+            conditions.evaluate(name, ())
