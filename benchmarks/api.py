@@ -4,6 +4,7 @@ Usage:
     python benchmarks/api.py                start PostgreSQL, RabbitMQ, etcd and stoker-api
     options: --clients 16,1000   --requests 6000   --stacks 1000000   --resources 10000   --reads 100
              --spread 0
+    python benchmarks/api.py --memory       only the memory of the API: fresh, and after large stacks
 
 A client creates a stack of one resource and shows it twice, again and again, on one connection; no conductor
 runs.  With --spread the clients begin one after the other within so many seconds; without it all create a
@@ -281,6 +282,20 @@ class Bench:
         sizes = [processes.memory(proc.pid) for proc in proctree.tree(self._api().pid)]
         return ", ".join(f"{size['Rss']:.0f} MB ({size['Pss']:.0f})" for size in sizes)
 
+    def large_stacks(self, resources: int, rounds: int) -> None:
+        """Print the memory of a fresh API, and after each large stack was created, read and deleted."""
+        print(f"fresh: {self._together()}", flush=True)
+        for number in range(1, rounds + 1):
+            stack = self._installation.create(f"large{number}", templates.flat(resources))
+            for path in (stack, f"{stack}/resources", f"{stack}/template"):
+                self._installation.call("GET", path)
+            self._installation.call("DELETE", stack)
+            print(f"after {number} x {resources} resources: {self._together()}", flush=True)
+
+    def _together(self) -> str:
+        sizes = [_memory(proc.pid)["Pss"] for proc in proctree.tree(self._api().pid)]
+        return f"{sum(sizes):.0f} MB (PSS): {self.memory()}"
+
     def _api(self) -> Process:
         assert self._installation.api is not None
         return self._installation.api
@@ -334,11 +349,15 @@ def main() -> int:
     parser.add_argument("--resources", type=int, default=10_000)
     parser.add_argument("--reads", type=int, default=100)
     parser.add_argument("--spread", type=float, default=0.0)
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     with deployment(options.workers) as (installation, postgres):
         bench = Bench(installation, postgres, options.workers)
         bench.start()
+        if options.memory:
+            bench.large_stacks(options.resources, rounds=3)
+            return 0
         bench.loads([int(count) for count in options.clients.split(",")], options.requests, options.spread)
         print(f"memory after {options.requests} requests of each load: {bench.memory()}", flush=True)
         bench.fill(options.stacks)

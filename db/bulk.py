@@ -18,6 +18,7 @@ that need no answer.
 """
 
 import functools
+import itertools
 import json
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,6 +36,8 @@ from .schema.column_types import ArrayText, JsonArray
 
 BATCH = 500
 """Ids in one list: far below all limits of variables, and still one round trip for most commits."""
+INSERTED_TOGETHER = 1000
+"""Rows in one insert: a connection's buffer keeps the size of the longest statement that it has sent."""
 MARIADB_BATCH = 100
 """Rows in one update on MariaDB, whose statement carries all values as text."""
 Id = typing.TypeVar("Id", int, str)
@@ -178,21 +181,20 @@ def _json_each(element: OneOf, compiler: SQLCompiler, **options: typing.Any) -> 
     return f"{column} IN (SELECT value FROM json_each({compiler.process(values, **options)}))"
 
 
-def insert(
-    conn: Connection, table: sa.Table, rows: Sequence[Row], *, unless_taken: str | None = None
-) -> None:
-    """Insert rows, all with the same columns, in their order.
-
-    :param unless_taken: the name of a column with a unique index; a row whose value exists there is skipped.
-    """
-    if rows:
-        conn.execute(*insertion(conn, table, rows, unless_taken=unless_taken))
+def insert(conn: Connection, table: sa.Table, rows: Iterable[Row]) -> None:
+    """Insert rows, all with the same columns, in their order; those of an iterator are made as needed."""
+    remaining = iter(rows)
+    while chunk := list(itertools.islice(remaining, INSERTED_TOGETHER)):
+        conn.execute(*insertion(conn, table, chunk))
 
 
 def insertion(
     conn: Connection, table: sa.Table, rows: Sequence[Row], *, unless_taken: str | None = None
 ) -> Write:
-    """Return the write that inserts rows; for the parameters see `insert`."""
+    """Return the write that inserts rows, at least one, all with the same columns, in their order.
+
+    :param unless_taken: the name of a column with a unique index; a row whose value exists there is skipped.
+    """
     if conn.dialect.name == "postgresql":
         return Write(_insert_records(table, tuple(rows[0]), unless_taken), _records(conn, table, rows))
     if unless_taken is None:
@@ -205,7 +207,7 @@ def _insert(table: sa.Table) -> sa.Insert:
     return sa.insert(table).inline()
 
 
-def insert_new(conn: Connection, table: sa.Table, rows: Sequence[Row]) -> None:
+def insert_new(conn: Connection, table: sa.Table, rows: Iterable[Row]) -> None:
     """Insert rows whose ids this transaction has made; see id_source.py.
 
     :raises RetryTransaction: a row has one of them.

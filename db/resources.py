@@ -19,7 +19,7 @@ from .states import Status
 
 def insert_many(conn: Connection, resources: Sequence[Resource]) -> None:
     """Store new resources; their ids are the transaction's own."""
-    bulk.insert_new(conn, tables.resource, [vars(one) for one in resources])
+    bulk.insert_new(conn, tables.resource, map(vars, resources))
 
 
 def _with_ending(columns: JsonMap) -> JsonMap:

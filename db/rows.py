@@ -276,9 +276,9 @@ class Snapshot:
         return [ContentId(self.goal[name]) for name in GOAL]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Task:
-    """One vertex of a traversal's graph.
+    """One vertex of a traversal's graph; with slots, for there may be tens of thousands, with 31 fields each.
 
     :ivar pending: number of unfinished predecessors.
     :ivar spare_id: the id of a resource that the task may create: the replacement, if an update needs one, or
@@ -345,7 +345,10 @@ class Task:
 
     def to_row(self) -> dict[str, typing.Any]:
         """Return the columns that store the value."""
-        return {**vars(self), "waits_on": None if self.waits_on is None else str(self.waits_on)}
+        row = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        if self.waits_on is not None:
+            row["waits_on"] = str(self.waits_on)
+        return row
 
 
 class ReadyTasks(dict[TraversalId, list[TaskId]]):

@@ -1,7 +1,8 @@
 """Plain reads and writes of the rows of tasks."""
 
+import itertools
 import typing
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -26,12 +27,13 @@ def insert_many(conn: Connection, tasks: Sequence[Task]) -> None:
     bulk.insert_new(conn, tables.task, _new_rows(tasks))
 
 
-def _new_rows(tasks: Sequence[Task]) -> list[dict[str, typing.Any]]:
-    rows = [task.to_row() for task in tasks]
-    ready = (row for row in rows if row["state"] == TaskState.READY and row["due_at"] is not None)
-    for number, row in enumerate(ready):
-        row["due_at"] += turn_of(number)
-    return rows
+def _new_rows(tasks: Iterable[Task]) -> Iterator[dict[str, typing.Any]]:
+    numbers = itertools.count()
+    for task in tasks:
+        row = task.to_row()
+        if task.state == TaskState.READY and task.due_at is not None:
+            row["due_at"] = task.due_at + turn_of(next(numbers))
+        yield row
 
 
 def get(conn: Connection, task_id: TaskId) -> Task | None:

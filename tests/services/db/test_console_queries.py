@@ -1,6 +1,7 @@
 """Reads for consoles and operators, on each database: the graph, counts, stuck stacks, claims in hand."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -31,7 +32,7 @@ def a_task(stack: Stack, number: int, state: TaskState, **fields: object) -> Tas
         shard=stack.shard,
         resource_id=ResourceId(number),
     )
-    return Task(**{**vars(plain), **fields})  # type: ignore[arg-type]
+    return replace(plain, **fields)  # type: ignore[arg-type]
 
 
 def stored(

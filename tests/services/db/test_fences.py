@@ -63,8 +63,7 @@ def rows(conn: sa.Connection, ids: Sequence[TaskId]) -> list[Task]:
 
 def announce(conn: sa.Connection, ids: Sequence[TaskId]) -> None:
     for row in rows(conn, ids):
-        values = {**vars(row), "attempt": 1}
-        losses.announce(conn, Task(**values), A.member)
+        losses.announce(conn, replace(row, attempt=1), A.member)
 
 
 @dataclass(frozen=True)
@@ -223,9 +222,9 @@ def test_a_statement_changes_what_meets_all_of_its_conditions(database: Database
     named = [task_id for name, task_id in graph.tasks.items() if name != "unnamed"]
     database.write(lambda conn: fence.run(conn, named))
     changed = {
-        name: {key: value for key, value in vars(task(database, task_id)).items() if value != was[key]}
+        name: {key: value for key, value in task(database, task_id).to_row().items() if value != was[key]}
         for name, task_id in graph.tasks.items()
-        if (was := vars(before[name]))
+        if (was := before[name].to_row())
     }
     assert changed == {**dict.fromkeys(graph.tasks, {}), "meets": fence.changes}
 

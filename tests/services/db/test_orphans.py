@@ -1,6 +1,7 @@
 """Objects of steps that did not stop: which rows keep them, and whose they are by the time the step ends."""
 
 import typing
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -68,7 +69,7 @@ def test_a_recorded_create_follows_its_conductor_to_another_name(database: Datab
     orphan = orphan_of(database, graph)
     database.write(lambda conn: orphans.record_detached(conn, orphan, now=NOW))
     [keeper] = keepers(database, graph)
-    renamed = OrphanedCreate(type(orphan.task)(**{**vars(orphan.task), "member": B.member}), orphan.resource)
+    renamed = OrphanedCreate(replace(orphan.task, member=B.member), orphan.resource)
     database.write(lambda conn: orphans.record_detached(conn, renamed, now=NOW))
     assert keepers(database, graph) == [keeper], "it is not recorded again"
     assert task(database, keeper).member == B.member

@@ -30,7 +30,7 @@ from services.db.rows import (
 from stoker.db import events, stacks, traversals
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
-from stoker.db.ids import TraversalNumber
+from stoker.db.ids import TaskId, TraversalNumber
 from stoker.db.rows import Task
 from stoker.db.schema import tables
 from stoker.db.stacks import DueStack
@@ -102,9 +102,7 @@ def test_a_superseded_task_that_is_requeued_is_cancelled_and_its_successor_conti
     graph = store_graph(database, {"run": []})
     [held] = claim_all(database, graph.ids)
     database.write(lambda conn: supersede(conn, graph))
-    newer = Task(
-        **{**vars(held.task), "id": 10**9, "traversal": stack_of(database, graph.stack.id).traversal},
-    )
+    newer = replace(held.task, id=TaskId(10**9), traversal=stack_of(database, graph.stack.id).traversal)
     database.write(lambda conn: tasks.insert_many(conn, [waiting(newer)]))
     database.write(lambda conn: tasks.set_successors(conn, held.task.id, [newer.id]))
     put_back(database, held)
@@ -115,8 +113,7 @@ def test_a_superseded_task_that_is_requeued_is_cancelled_and_its_successor_conti
 
 
 def waiting(of: Task) -> Task:
-    fields: dict[str, typing.Any] = {**vars(of), "state": TaskState.WAITING, "pending": 1, "attempt": 0}
-    return Task(**{**fields, "member": None, "finish_id": None})
+    return replace(of, state=TaskState.WAITING, pending=1, attempt=0, member=None, finish_id=None)
 
 
 @PUT_BACK

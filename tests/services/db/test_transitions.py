@@ -71,7 +71,7 @@ CHANGES: Mapping[str, Mapping[str, typing.Any]] = {
     "claim": {**RUNS, "waits_on": None, "stop_by": None},
     "hold": {**OVER, "pending": 0, "hook": "pre-create", "expires_at": None},
     "clear": {**HINTED, "hook": None, "hooks": None, "stepped": False, "redelivered": 0},
-    "park": {**PARKED, "waits_on": WaitsOn.parse("resource:1")},
+    "park": {**PARKED, "waits_on": "resource:1"},
     "park to retry": {**PARKED, "retries_left": 1, "expires_at": None},
     "wake": {**UNOWNED, **HINTED},
     "release": {**UNOWNED, "ready_at": NOW, "due_at": NOW},
@@ -89,9 +89,9 @@ def test_a_word_takes_its_arrows_and_changes_nothing_else(database: Database, na
     for state in TaskState:
         task_id = store_graph(database, {"one": []}).tasks["one"]
         set_task(database, task_id, state=state, **FULL)
-        before = vars(task(database, task_id))
+        before = task(database, task_id).to_row()
         moved = database.write(lambda conn, task_id=task_id: MOVES[name](conn, task_id))  # type: ignore[misc]
-        after = vars(task(database, task_id))
+        after = task(database, task_id).to_row()
         if state in word.sources:
             assert moved in (1, None), f"from {state}"
             assert after == {**before, **CHANGES[name], "state": word.target}, f"from {state}"

@@ -1,4 +1,4 @@
-"""The parameter of statements for many rows on PostgreSQL: one text, whose parts are encoded one by one."""
+"""The parameters of statements for many rows on PostgreSQL: texts, whose parts are encoded one by one."""
 
 import json
 import typing
@@ -19,3 +19,19 @@ def test_all_rows_are_in_one_text_in_their_order(count: int) -> None:
     write = bulk.insertion(conn, TABLE, rows)
     assert isinstance(write.parameters, dict)
     assert json.loads(write.parameters["records"]) == rows
+
+
+@pytest.mark.parametrize(
+    ("count", "statements"),
+    [(0, 0), (1, 1), (bulk.INSERTED_TOGETHER, 1), (bulk.INSERTED_TOGETHER + 1, 2)],
+)
+def test_a_long_insert_is_several_statements_with_each_row_once(count: int, statements: int) -> None:
+    texts: list[str] = []
+    conn: typing.Any = SimpleNamespace(
+        dialect=postgresql.dialect(),
+        execute=lambda statement, parameters: texts.append(parameters["records"]),
+    )
+    rows = [{"id": number, "name": ""} for number in range(count)]
+    bulk.insert(conn, TABLE, iter(rows))
+    assert [row for text in texts for row in json.loads(text)] == rows
+    assert len(texts) == statements
