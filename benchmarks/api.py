@@ -293,7 +293,7 @@ class Bench:
             print(f"after {number} x {resources} resources: {self._together()}", flush=True)
 
     def _together(self) -> str:
-        sizes = [_memory(proc.pid)["Pss"] for proc in proctree.tree(self._api().pid)]
+        sizes = [processes.memory(proc.pid)["Pss"] for proc in proctree.tree(self._api().pid)]
         return f"{sum(sizes):.0f} MB (PSS): {self.memory()}"
 
     def _api(self) -> Process:
