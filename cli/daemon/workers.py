@@ -70,7 +70,7 @@ def run_workers(
     unfinished, or if nobody reads the daemon's output any more.  The main thread calls it, before any other
     thread was started: the workers are forks of this process.
 
-    :param signals: the signals of the process so far; a stop that arrived early is obeyed.
+    :param signals: the signals of the process so far; a stop or a reload that arrived early is obeyed.
     :param make: a function that makes the daemon, in each worker.
     :param reload: a function that reads the configuration for later workers and returns the status.
     :param listener: the socket that the workers inherit.  It stays open here, so that no connection is
@@ -85,12 +85,22 @@ def run_workers(
     launcher.launch_service(WorkerService(settings.program, make, parent.link), workers=settings.count)
     # The launcher learns of signals by the interpreter's wakeup descriptor; its own handler does nothing.
     signal.signal(signal.SIGTERM, lambda number, frame: parent.stopping())
-    if signals.next(0.0) == OperatorSignal.STOP:
+    if stops_early(signals, reload):
         return 0
     parent.start()
     with contextlib.suppress(SystemExit):  # The launcher's end after SIGTERM, with the code 0 in any case.
         launcher.wait()
     return parent.exit_code()
+
+
+def stops_early(signals: SignalQueue, reload: Callable[[], str]) -> bool:
+    """Obey the signals that arrived during the start; return whether the process shall stop."""
+    while (early := signals.next(0.0)) is not None:
+        if early == OperatorSignal.STOP:
+            return True
+        if early == OperatorSignal.RELOAD:
+            reload()
+    return False
 
 
 class WorkerLink(Systemd):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 from stoker.cli.daemon.main_loop import EVENT_OF_SIGNAL, SignalQueue, run_main_loop
 from stoker.cli.daemon.systemd import Systemd
+from stoker.cli.daemon.workers import stops_early
 from stoker.cli.http.server import unanswered
 
 
@@ -43,6 +44,30 @@ os._exit(0)
 def test_a_signal_is_noticed_whichever_thread_the_kernel_gives_it_to() -> None:
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, timeout=300)
     assert done.stdout == "OperatorSignal.STOP\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("sent", "reloads", "is_stopped"),
+    [
+        ([], 0, False),
+        ([signal.SIGHUP], 1, False),
+        ([signal.SIGTERM], 0, True),
+        ([signal.SIGHUP, signal.SIGTERM], 1, True),
+    ],
+)
+def test_signals_during_the_start_of_workers_are_obeyed(
+    signals: SignalQueue, sent: list[signal.Signals], reloads: int, is_stopped: bool
+) -> None:
+    statuses: list[str] = []
+
+    def reload() -> str:
+        statuses.append("reloaded")
+        return statuses[-1]
+
+    for number in sent:
+        os.kill(os.getpid(), number)
+    assert stops_early(signals, reload) == is_stopped
+    assert len(statuses) == reloads
 
 
 class Manager:
