@@ -264,14 +264,15 @@ def _records(conn: Connection, table: sa.Table, rows: Sequence[Row]) -> dict[str
     creation takes.
     """
     processors = _processors(conn.dialect, table, tuple(rows[0]))
-    texts = []
+    texts = ["["]
     for start in range(0, len(rows), BATCH):
         records = [
             {name: row[name] if process is None else process(row[name]) for name, process in processors}
             for row in rows[start : start + BATCH]
         ]
-        texts.append(_ENCODE(records)[1:-1])
-    return {"records": f"[{','.join(texts)}]"}
+        texts += ("," if start else "", _ENCODE(records)[1:-1])
+    texts.append("]")
+    return {"records": "".join(texts)}
 
 
 _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
