@@ -149,7 +149,8 @@ class Delegations:
         :raises SealError: the stored document cannot be opened.
         """
         document = self._open(root_id, body)
-        for credential in self._trusts.marked(document[MARK]) if MARK in document else [document]:
+        lost = isinstance(document, dict) and MARK in document
+        for credential in self._trusts.marked(document[MARK]) if lost else [document]:
             self._trusts.revoke(credential)
 
     # -- inside ------------------------------------------------------------------------------------

@@ -217,6 +217,19 @@ def test_what_keystone_has_made_without_our_knowing_is_found_and_revoked(
     assert scene.settled() == {2}
 
 
+@pytest.mark.parametrize("credential", ["a mark", ["mark"], {"number": 7}, None])
+def test_a_credential_is_revoked_whatever_json_it_is(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, credential: Json
+) -> None:
+    revoked: list[Json] = []
+    monkeypatch.setattr(scene.keystone, "delegate", lambda who, mark: credential)
+    monkeypatch.setattr(scene.keystone, "revoke", revoked.append)
+    stack = scene.create()
+    body = scene.world.database.read(lambda conn: credentials.of_root(conn, stack.id))
+    scene.context.delegations.revoke(stack.id, body)
+    assert revoked == [credential]
+
+
 def test_a_process_that_dies_before_it_can_revoke_leaves_nothing(scene: Scene) -> None:
     """All transactions fail from the one on that was to store the stack."""
     scene.world.database.planned = ["", "before", "before"]
