@@ -619,6 +619,21 @@ def test_an_inherited_task_moves_to_the_present_traversal_or_ends(
     assert traversal_of(database, graph.number).open_tasks == 1 + moves
 
 
+def test_an_inherited_task_does_not_end_by_the_failure_of_the_traversal_that_it_left(
+    database: Database,
+) -> None:
+    older = store_graph(database, {"elsewhere": []})
+    set_traversal(database, older.number, **FAILED)
+    graph = store_graph(database, {"one": []})
+    [one] = graph.ids
+    columns = {**RUNS, "kind": TaskKind.CREATE, "standing": Standing.CARRIED_OVER}
+    set_task(database, one, **columns, traversal="older", finish_id=older.number)
+    set_row(database, tables.resource, graph.resources["one"], progress={"task": one})
+    request = RequeueRequest()
+    over = database.write(lambda conn: carry_over.stopped_tasks(conn, rows(conn, graph.ids), request))
+    assert over == set()
+
+
 @pytest.mark.parametrize(
     ("timeout", "due_after", "expires_after"),
     [(None, 300.0, None), (1000.0, 300.0, 1000.0), (100.0, 100.0, 100.0)],
