@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests"))
 
 import floor
+import processes
 from harness import templates
 from harness.deployment import Deployment, call
 from harness.etcd import Etcd
@@ -32,7 +33,6 @@ from harness.processes import Process
 from harness.rabbitmq import RabbitMQ
 
 HEAT_RATE = 7.0
-TICKS = 100.0
 Json = typing.Any
 
 
@@ -168,7 +168,7 @@ def own_deployment() -> Iterator[tuple[Deployment, Callable[[], Usage], Floors]]
         installation.start_conductors("one", "two")
 
         def usage() -> Usage:
-            cpu = sum(_cpu(daemon.pid) for daemon in installation.conductors.values())
+            cpu = sum(processes.seconds(daemon.pid) for daemon in installation.conductors.values())
             query = "SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%'"
             statements = int(str(postgres.execute(query)[0][0]))
             return Usage(cpu, statements, messages(rabbit))
@@ -184,11 +184,6 @@ def own_deployment() -> Iterator[tuple[Deployment, Callable[[], Usage], Floors]]
             )
         finally:
             installation.stop()
-
-
-def _cpu(pid: int) -> float:
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def messages(rabbit: RabbitMQ) -> int:

@@ -1,15 +1,30 @@
-"""Memory and processor time of processes, as /proc tells them."""
+"""Memory and processor time of processes."""
 
 import pathlib
+import time
+
+from harness import proctree
+
+PROCESSOR = 2
+"""The clock of the processor time among the clocks of a process, as clock_getcpuclockid(3) makes its id."""
 
 
 def memory(pid: int) -> dict[str, float]:
     """Return megabytes by kind: Rss is all memory, and Pss counts a page of several processes in parts."""
-    lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
-    return {name: int(value.split()[0]) * 1024 / 1e6 for name, value in (line.split(":") for line in lines)}
+    return megabytes(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text())
 
 
-def running_seconds(pid: int) -> float:
-    """Return the seconds that a process's present threads have run, to the nanosecond."""
-    threads = pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+def megabytes(text: str) -> dict[str, float]:
+    """Return the megabytes in a text of smaps_rollup, by kind."""
+    pairs = (line.split(":") for line in text.strip().splitlines()[1:])
+    return {name: int(value.split()[0]) * 1024 / 1e6 for name, value in pairs}
+
+
+def seconds(pid: int) -> float:
+    """Return the processor time of a process, with that of its ended threads."""
+    return time.clock_gettime((~pid << 3) | PROCESSOR)
+
+
+def seconds_of_tree(pid: int) -> float:
+    """Return the processor time of a process and of those below it."""
+    return sum(seconds(proc.pid) for proc in proctree.tree(pid))
