@@ -29,11 +29,14 @@ def insert_many(conn: Connection, tasks: Sequence[Task]) -> None:
 
 def _new_rows(tasks: Iterable[Task]) -> Iterator[dict[str, typing.Any]]:
     numbers = itertools.count()
-    for task in tasks:
+
+    def row_of(task: Task) -> dict[str, typing.Any]:
         row = task.to_row()
         if task.state == TaskState.READY and task.due_at is not None:
             row["due_at"] = task.due_at + turn_of(next(numbers))
-        yield row
+        return row
+
+    return map(row_of, tasks)
 
 
 def get(conn: Connection, task_id: TaskId) -> Task | None:
