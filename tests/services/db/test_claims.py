@@ -228,8 +228,8 @@ def test_each_claim_of_a_batch_shows_its_own_action(database: Database) -> None:
     database.write(lambda conn: resources.store_changes(conn, [begun], now=NOW))
     claim_all(database, graph.ids)
     assert event_texts(database, graph) == [("new", "CREATE", "IN_PROGRESS")]
-    shown = {name: resource(database, graph.resources[name]).reason for name in graph.resources}
-    assert shown == {"silent": "", "begun": "", "new": "state changed"}
+    reasons = {name: resource(database, graph.resources[name]).reason for name in graph.resources}
+    assert reasons == {"silent": "", "begun": "", "new": "state changed"}
 
 
 @on("sqlite")

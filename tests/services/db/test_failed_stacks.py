@@ -73,8 +73,8 @@ def supersede(database: Database, graph: Graph) -> None:
 
 def check_stopped(database: Database, claim: Claim) -> None:
     """Check that a running task is asked to stop within the grace."""
-    asked = task(database, claim.task.id)
-    assert (asked.state, asked.stop_by) == (TaskState.RUNNING, NOW + GRACE)
+    stored_task = task(database, claim.task.id)
+    assert (stored_task.state, stored_task.stop_by) == (TaskState.RUNNING, NOW + GRACE)
 
 
 def test_stacks_that_time_out_together_each_say_which_action_did(database: Database) -> None:
@@ -177,13 +177,13 @@ def test_a_snapshot_fails_with_the_action_that_makes_it(database: Database) -> N
     making = [
         a_snapshot(graph.stack, status=Status.IN_PROGRESS, traversal=graph.traversal) for graph in graphs[:1]
     ]
-    kept = a_snapshot(graphs[1].stack)
+    snapshot = a_snapshot(graphs[1].stack)
     database.write(lambda conn: snapshots.insert_many(conn, graphs[0].stack, making))
-    database.write(lambda conn: snapshots.insert(conn, graphs[1].stack, kept))
+    database.write(lambda conn: snapshots.insert(conn, graphs[1].stack, snapshot))
     time_out(database, graphs)
     stored = [
         database.read(lambda conn: snapshots.get(conn, each.stack_id, each.id))  # noqa: B023
-        for each in (*making, kept)
+        for each in (*making, snapshot)
     ]
     assert [(each.status, each.reason) for each in stored] == [
         (Status.FAILED, "Snapshot timed out"),

@@ -381,8 +381,8 @@ def test_a_released_claim_of_a_superseded_traversal_is_recorded_and_loses_no_con
     stored = task(database, one.task.id)
     assert [each.id for each in taken] == ([one.task.id] if is_superseded else [])
     assert stored.losses == (None if is_superseded else {"hosts": ["a"]})
-    asked = (TaskState.CANCELLED, A.member, NOW + cancel_requests.ASK_AGAIN)
-    assert ((stored.state, stored.member, stored.due_at) == asked) is is_superseded
+    expected = (TaskState.CANCELLED, A.member, NOW + cancel_requests.ASK_AGAIN)
+    assert ((stored.state, stored.member, stored.due_at) == expected) is is_superseded
 
 
 @on("sqlite")
@@ -391,5 +391,5 @@ def test_a_step_that_was_not_lost_is_not_shown(database: Database) -> None:
     claims = [(held.task.id, held.task.attempt) for held in claim_all(database, graph.ids)]
     lost = [graph.tasks["lost"]]
     database.write(lambda conn: member_claims.release(conn, claims, now=NOW, lost=lost))
-    shown = [resource(database, graph.resources[name]).action for name in ("lost", "stopped")]
-    assert shown == ["UPDATE", "INIT"]
+    actions = [resource(database, graph.resources[name]).action for name in ("lost", "stopped")]
+    assert actions == ["UPDATE", "INIT"]
