@@ -51,10 +51,9 @@ def by_ids(conn: Connection, ids: Iterable[ResourceId]) -> dict[ResourceId, Reso
     return rows_by_id
 
 
-def of_tasks(conn: Connection, tasks: Iterable[Task]) -> dict[ResourceId | None, Resource]:
+def of_tasks(conn: Connection, tasks: Iterable[Task]) -> dict[ResourceId, Resource]:
     """Return the resources of tasks, as far as they exist, by their ids."""
-    ids = {task.resource_id for task in tasks if task.resource_id is not None}
-    return {row.id: row for row in by_ids(conn, ids).values()}
+    return by_ids(conn, {task.resource_id for task in tasks})
 
 
 class StackLabel(typing.NamedTuple):

@@ -303,7 +303,7 @@ class Task:
     state: TaskState
     pending: int
     shard: int
-    resource_id: ResourceId | None = None
+    resource_id: ResourceId
     spare_id: ResourceId | None = None
     attempt: int = 0
     member: MemberId | None = None

@@ -93,9 +93,7 @@ def _store(conn: Connection, hits: Sequence[BreakpointHit], *, now: float) -> No
         transitions.hold(conn, ids, hook=hook, due_at=None if seconds is None else now + seconds)
 
 
-def _abort(
-    conn: Connection, hit: BreakpointHit, rows: Mapping[ResourceId | None, Resource], *, now: float
-) -> None:
+def _abort(conn: Connection, hit: BreakpointHit, rows: Mapping[ResourceId, Resource], *, now: float) -> None:
     """End the action as a failure does: running tasks end, and no other task starts."""
     transitions.cancel(conn, [hit.task.id])
     row = rows.get(hit.task.resource_id)

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ..bulk import chunks
-from ..ids import MemberId, StackId, TaskId, TraversalId, WaitsOn
+from ..ids import MemberId, ResourceId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import Task
 from ..schema import tables
 from ..states import (
@@ -151,12 +151,12 @@ def _cancel(conn: Connection, rows: Iterable[typing.Any], *, now: float) -> int:
     return len(unstarted)
 
 
-def show_aborted(conn: Connection, resource_ids: Iterable[int | None], *, now: float) -> None:
+def show_aborted(conn: Connection, resource_ids: Iterable[ResourceId], *, now: float) -> None:
     """Show the resources whose action is in progress as FAILED."""
     r = tables.resource
     reason = r.c.action + cancelled_reason("")
     values = {"status": Status.FAILED, "reason": reason, "cancelled": True, "updated_at": now}
-    for chunk in chunks(i for i in resource_ids if i is not None):
+    for chunk in chunks(resource_ids):
         changed = sa.update(r).where(r.c.id.in_(chunk), r.c.status == Status.IN_PROGRESS)
         conn.execute(changed.values(**values))
 
@@ -175,7 +175,7 @@ def show_lost(conn: Connection, lost: Iterable[Task], *, now: float) -> None:
     r = tables.resource
     ids: dict[TaskKind, list[int]] = {TaskKind.UPDATE: [], TaskKind.CLEANUP: []}
     for task in lost:
-        if task.kind in ids and task.resource_id is not None:
+        if task.kind in ids:
             ids[task.kind].append(task.resource_id)
     replaced = {TaskKind.CLEANUP: (r.c.replaced_by.is_not(None),)}
     for kind, resource_ids in ids.items():

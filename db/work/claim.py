@@ -130,10 +130,8 @@ def claim(
         candidates += [Task.of(dict(row)) for row in conn.execute(_READY, {"ids": chunk}).mappings()]
     if not candidates:
         return Claimed()
-    shown_ids = {
-        task.resource_id for task in candidates if task.resource_id is not None and task.kind in SHOWN
-    }
-    resource_ids = {task.resource_id for task in candidates if task.resource_id is not None}
+    shown_ids = {task.resource_id for task in candidates if task.kind in SHOWN}
+    resource_ids = {task.resource_id for task in candidates}
     resource_ids |= {ResourceId(i) for task in candidates for i in task.inputs.values()}
     resource_ids |= {
         task.spare_id for task in candidates if task.kind == TaskKind.REFRESH and task.spare_id is not None
@@ -155,7 +153,7 @@ def claim(
         bulk.run(conn, writes)  # It may change a task that is claimed here.
         claimed_tasks = [_of_replacement(conn, task, rows) for task in claimed_tasks]
     for task in claimed_tasks:
-        row = None if task.resource_id is None else rows.get(task.resource_id)
+        row = rows.get(task.resource_id)
         if row is None or (task.kind in ACTING and not row.is_there):
             deleted.append(task)
         else:
@@ -185,9 +183,7 @@ def _of_replacement(conn: Connection, task: Task, rows: Mapping[ResourceId, Reso
 def read(conn: Connection, task: Task) -> Claim | None:
     """Return the claim of a task that a member holds; None: its resource is deleted."""
     input_ids = {ResourceId(i) for i in task.inputs.values()}
-    if task.resource_id is not None:
-        input_ids.add(task.resource_id)
-    rows = _with_replacements(conn, resources.by_ids(conn, input_ids))
+    rows = _with_replacements(conn, resources.by_ids(conn, {*input_ids, task.resource_id}))
     if task.resource_id not in rows:
         return None
     return _claim(task, rows[task.resource_id], rows, _labels(conn, {task.stack_id})[task.stack_id])

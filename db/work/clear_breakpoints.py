@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from .. import resources, traversals
 from ..bulk import chunks
-from ..ids import TaskId, TraversalId, TraversalNumber
+from ..ids import ResourceId, TaskId, TraversalId, TraversalNumber
 from ..notifications import EventKind
 from ..rows import ReadyTasks, Task
 from ..schema import tables
@@ -81,7 +81,7 @@ def _store(conn: Connection, held_tasks: Sequence[Task], *, now: float) -> None:
         transitions.clear(conn, ids, ahead=json.loads(ahead_text) or None, now=now)
 
 
-def _deleted(held_tasks: Sequence[Task]) -> set[int | None]:
+def _deleted(held_tasks: Sequence[Task]) -> set[ResourceId]:
     """Return the resources whose rows were kept only to show the breakpoint."""
     return {task.resource_id for task in held_tasks if task.hook == POST_DELETE}
 

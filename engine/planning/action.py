@@ -116,7 +116,7 @@ def plan_snapshot(
     for task in plan.tasks:
         spare = scope.ids.new(ResourceId)
         tasks.append(replace(task, spare_id=spare))
-        copies.append(_copy(row_of[ResourceId(task.resource_id or 0)], spare, task, snapshot_id))
+        copies.append(_copy(row_of[task.resource_id], spare, task, snapshot_id))
     return replace(plan, tasks=tasks, resources=copies)
 
 

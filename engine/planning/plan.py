@@ -419,7 +419,7 @@ def refresh_jobs(
 
 def tasks_by_resource(tasks: Iterable[Task]) -> dict[ResourceId, Task]:
     """Return tasks by the resource that they are for."""
-    return {ResourceId(task.resource_id): task for task in tasks if task.resource_id is not None}
+    return {task.resource_id: task for task in tasks}
 
 
 def plan_create(compiled: CompiledTemplate, scope: TraversalScope) -> Plan:

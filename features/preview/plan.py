@@ -200,7 +200,7 @@ class UpdatePreview:
         updates = {
             self._existing[task.resource_id].name: self._existing[task.resource_id]
             for task in plan.tasks
-            if task.kind == TaskKind.UPDATE and task.resource_id is not None
+            if task.kind == TaskKind.UPDATE
         }
         observed = {task.resource_id for task in plan.tasks if task.kind == TaskKind.OBSERVE}
         current = {row.name: row for row in self._existing.values() if row.replaced_by is None}

@@ -10,7 +10,7 @@ from simulation.world import SimConductor, World
 from stoker.conductor.duties.stack_timeouts import StackTimeouts
 from stoker.db import events
 from stoker.db.events import EventQuery
-from stoker.db.ids import StackId, TaskId, WaitsOn
+from stoker.db.ids import ResourceId, StackId, TaskId, WaitsOn
 from stoker.db.rows import Stack, Task
 from stoker.db.schema import tables
 from stoker.db.stacks import DueStack
@@ -119,7 +119,7 @@ def wait_for_end(world: World, child: StackId, parent: Stack) -> TaskId:
         id=TaskId(900_001),
         traversal=parent.traversal,
         stack_id=parent.id,
-        resource_id=None,
+        resource_id=ResourceId(900_001),
         kind=TaskKind.CREATE,
         state=TaskState.PARKED,
         pending=0,

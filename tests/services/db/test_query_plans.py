@@ -127,7 +127,7 @@ def filled(upgraded: Database) -> Database:
             id=TaskId(number),
             traversal=TraversalId(an_id(1, number)),
             stack_id=StackId(an_id(0, number)),
-            resource_id=None,
+            resource_id=ResourceId(number),
             kind=TaskKind.CREATE,
             state=TaskState.WAITING,
             pending=1,

@@ -3,7 +3,7 @@
 import typing
 
 import pytest
-from stoker.db.ids import StackId, TaskId, TraversalId
+from stoker.db.ids import ResourceId, StackId, TaskId, TraversalId
 from stoker.db.rows import Task
 from stoker.db.states import TaskKind, TaskState
 from stoker.db.work import breakpoint_rules
@@ -15,7 +15,15 @@ BOTH = {"pre-create": {}, "post-create": {}}
 
 def a_task(kind: TaskKind = CREATE, **columns: typing.Any) -> Task:
     return Task(
-        TaskId(1), TraversalId("t"), StackId("s"), kind, TaskState.WAITING, pending=0, shard=1, **columns
+        TaskId(1),
+        TraversalId("t"),
+        StackId("s"),
+        kind,
+        TaskState.WAITING,
+        pending=0,
+        shard=1,
+        resource_id=ResourceId(2),
+        **columns,
     )
 
 
