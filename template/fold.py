@@ -190,11 +190,11 @@ def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
     if name not in scope.parameters and name not in scope.pseudo:
         hint = closest(name, [*scope.parameters, *scope.pseudo])
         raise Unresolvable(f'{not_provided(name)}{SUGGESTION}parameter "{name}"{hint}')
-    parameter = scope.parameters.get(name)
-    as_is = (
-        parameter is not None and name not in scope.pseudo and (parameter.hidden or not parameter.is_known)
-    )
-    value = scope.pseudo[name] if name in scope.pseudo else scope.parameters[name].value
+    if name in scope.pseudo:
+        value, as_is = scope.pseudo[name], False
+    else:
+        parameter = scope.parameters[name]
+        value, as_is = parameter.value, parameter.hidden or not parameter.is_known
     if steps and not as_is and not is_deferred(steps):
         selected = select(value, plain(steps), "")
         scope.budget.store_value(selected, len(path))

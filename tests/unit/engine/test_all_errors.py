@@ -155,6 +155,26 @@ def test_a_template_in_cloudformations_format_has_its_names_in_all_of_them() -> 
     ]
 
 
+def test_each_wrong_part_of_a_value_is_named_and_a_wrong_function_once() -> None:
+    wrong: Json = [{"get_param": f"p{number}"} for number in range(6)]
+    metadata = {
+        "list": {"alone": [*wrong[:2], "right"]},
+        "two keys": {"list_join": wrong[2], "other": wrong[3]},
+        "function": {"list_join": [",", wrong[4:]]},
+    }
+    body = {"type": "OS::Heat::None", "metadata": metadata}
+    assert places(Goal({"heat_template_version": "2021-04-16", "resources": {"a": body}})) == [
+        "resources.a.metadata.list.alone[0].get_param",
+        "resources.a.metadata.list.alone[1].get_param",
+        "resources.a.metadata.two keys.list_join.get_param",
+        "resources.a.metadata.two keys.other.get_param",
+        "resources.a.metadata.function.list_join[1][0].get_param",
+    ]
+    unknown = {"Type": "OS::Heat::None", "Metadata": {"a": {"Fn::Sub": {"Ref": "none"}}}}
+    cfn = {"AWSTemplateFormatVersion": "2010-09-09", "Resources": {"a": unknown}}
+    assert places(Goal(cfn)) == ["Resources.a.Metadata.a"]
+
+
 def test_every_circle_is_named() -> None:
     needs = {"a": "b", "b": "a", "c": "c", "d": "a", "e": "f"}
     bodies: Json = {

@@ -193,7 +193,9 @@ def test_the_region_and_its_zones_are_the_operators():
     region = Region("north", ("n1", "n2"))
     template = {**AWS, "Outputs": {"o": {"Value": [{"Ref": "AWS::Region"}, {"Fn::GetAZs": ""}]}}}
     assert compiled(template, region=region).outputs["o"].value == ["north", ["n1", "n2"]]
+    assert out({"Fn::GetAZs": None}) == ["nova"]
     assert out({"Fn::Select": ["0", {"Fn::GetAZs": {"Ref": "AWS::Region"}}]}) == "nova"
+    assert out({"Fn::GetAZs": {"Ref": "r"}}, Resources={"r": {"Type": "OS::Heat::None"}}) == ["nova"]
 
 
 MAPPINGS = {"M": {"ap-southeast-1": {"small": "m1", "32": ["i"], "fn": {"Ref": "not a function"}}}}
@@ -288,6 +290,7 @@ WRONG = [
     ({"Fn::GetAtt": ["r"]}, "must be of the form [resource, attribute]"),
     ({"Fn::GetAtt": "r.output"}, "must be of the form [resource, attribute]"),
     ({"Fn::GetAtt": ["r", "output", "key"]}, "must be of the form [resource, attribute]"),
+    ({"Fn::GetAtt": "ro"}, "must be of the form [resource, attribute]"),
     ({"Fn::GetAtt": ["q", "output"]}, 'The template has no resource "q"'),
     ({"Fn::GetAZs": ["x"]}, "must be the name of a region"),
     ({"Fn::ResourceFacade": "metadata"}, "must be one of: Metadata, DeletionPolicy, UpdatePolicy"),

@@ -112,6 +112,7 @@ def test_a_parameter_that_looks_like_a_node_stays_what_it_is():
         ({"get_attr": ["server", {"get_resource": "net"}]}, "the attribute's name must be known before"),
         ({"resource_facade": "metadata"}, "can be used in the template of a nested stack only"),
         ({"resource_facade": "name"}, 'must be one of: metadata, deletion_policy, update_policy; not "name"'),
+        ({"resource_facade": ["metadata"]}, "must be one of: metadata, deletion_policy, update_policy; not "),
     ],
 )
 def test_references_that_lead_nowhere_are_refused_with_their_paths(tree, words):
@@ -224,6 +225,7 @@ def test_references_wait_for_the_resources(tree, value, references):
         ({"yaql": {"expression": "$.data.len()", "data": {"get_attr": ["server", "list"]}}}, 2),
         ({"if": [True, {"get_resource": "net"}, {"get_resource": "server"}]}, "id-of-net"),
         ({"contains": ["a", {"get_attr": ["server", "list"]}]}, True),
+        ({"get_param": ["plain", {"get_attr": ["server", "name"]}]}, ""),
     ],
 )
 def test_functions_of_references_wait_too(tree, value):
