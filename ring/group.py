@@ -69,9 +69,9 @@ def _read_environment_once(coordinator: typing.Any) -> None:
 
     Otherwise `requests` reads them for each call, which takes as long as the call itself.
     """
-    client = getattr(coordinator, "client", None)
+    client: typing.Any = getattr(coordinator, "client", None)
     session = getattr(client, "session", None)
-    if client is None or not isinstance(session, requests.Session):
+    if not isinstance(session, requests.Session):
         return
     settings = session.merge_environment_settings(client.base_url, {}, None, None, None)
     session.proxies = settings["proxies"]

@@ -11,6 +11,7 @@ from stoker.ring.group import DroppedOut, Group, GroupError, MemberReplaced, Rec
 from stoker.ring.local_member import LocalMember
 from stoker.ring.membership import Membership
 from stoker.ring.timing import MembershipTiming
+from tooz import coordination
 
 
 def record(host: str, incarnation: str, *, beat: int = 1, started_at: float = 1.0) -> Record:
@@ -122,8 +123,9 @@ def test_a_tooz_that_reads_one_member_at_a_time_is_good_enough(url: str) -> None
 
     a = opened(url, make=lambda url, member: Old(make_coordinator(url, member)))
     a.write(record("a", "i"))
+    a.write(record("a", "i", beat=2))
     opened(url, "b").write(record("b", "i"))
-    assert sorted(r["host"] for r in a.read()) == ["a", "b"]
+    assert sorted((r["host"], r["beat"]) for r in a.read()) == [("a", 2), ("b", 1)]
 
 
 class CountedCalls:
@@ -159,7 +161,7 @@ def counting(
     return make
 
 
-@pytest.mark.parametrize(("lifetime", "renewals"), [(30.0, 2), (6.0, 6), (60.0, 2)])
+@pytest.mark.parametrize(("lifetime", "renewals"), [(30.0, 2), (12.0, 3), (6.0, 6), (60.0, 2)])
 def test_the_lease_is_renewed_three_times_in_its_life(url: str, lifetime: float, renewals: int) -> None:
     now = [0.0]
     coordinators: list[CountedCalls] = []
@@ -189,8 +191,25 @@ def test_records_that_were_just_read_are_not_read_again(url: str) -> None:
     assert "get_member_capabilities" not in coordinators[0].calls
     with pytest.raises(DroppedOut):
         a.write(record("a", "i", beat=3), [record("b", "i")])
-    with pytest.raises(MemberReplaced):
-        a.write(record("a", "i", beat=3), [record("a", "j", started_at=2.0)])
+    own, later = record("a", "i", beat=2), record("a", "j", started_at=2.0)
+    for read in ([later], [own, later], [later, own]):
+        with pytest.raises(MemberReplaced):
+            a.write(record("a", "i", beat=3), read)
+
+
+def test_a_connection_is_closed_once_by_closing_and_by_the_next_one(url: str) -> None:
+    coordinators: list[CountedCalls] = []
+    a = opened(url, make=counting(coordinators))
+    a.open()
+    assert [each.calls.count("stop") for each in coordinators] == [1, 0]
+    a.close()
+    a.close()
+    assert [each.calls.count("stop") for each in coordinators] == [1, 1]
+
+
+def test_one_that_has_not_joined_leaves_beside_a_record_of_its_name(url: str) -> None:
+    opened(url).write(record("a", "other"))
+    opened(url).leave()
 
 
 def test_the_environment_counts_and_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +219,19 @@ def test_the_environment_counts_and_is_read_once(monkeypatch: pytest.MonkeyPatch
     assert session.proxies["http"] == "http://proxy:3128"
     assert session.verify == "/etc/authorities.pem"
     assert not session.trust_env
+
+
+def test_the_environments_password_is_for_who_has_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "netrc").write_text("machine etcd login user password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    coordinator = make_coordinator("etcd3+http://etcd:2379", b"a")
+    assert coordinator.client.session.auth == ("user", "secret")
+    coordinator.client.session.auth = ("another", "password")
+    monkeypatch.setattr(coordination, "get_coordinator", lambda *_args, **_options: coordinator)
+    make_coordinator("etcd3+http://etcd:2379", b"a")
+    assert coordinator.client.session.auth == ("another", "password")
 
 
 def test_options_in_the_url_go_before_ours(tmp_path: pathlib.Path) -> None:
@@ -270,6 +302,7 @@ def test_while_the_disk_is_full_others_are_read_and_afterwards_all_continues(
         with full_disk(), pytest.raises(GroupError):
             a.write(record("a", "i", beat=2))
         assert 0 not in records(tmp_path).values()
+        assert list(tmp_path.glob("ring/tmp/*")) == []
         assert sorted((r["host"], r["beat"]) for r in b.read()) == [("a", 1), ("b", 1)]
         b.write(record("b", "i"))
     a.write(record("a", "i", beat=3))

@@ -1,6 +1,7 @@
 """Membership step by step, on a group in memory and a clock that is moved by hand."""
 
 import re
+import threading
 import typing
 from collections.abc import Callable, Sequence
 
@@ -30,13 +31,13 @@ class Backend:
         self.away = False
         self.before: Callable[[str], None] = lambda method: None
 
-    def member(self, host: str) -> Membership:
+    def member(self, host: str, timing: MembershipTiming = TIMING) -> Membership:
         group = typing.cast(Group, MemoryGroup(self, host))
         return Membership(
             group,
             LocalMember(host),
             shard_count=64,
-            timing=TIMING,
+            timing=timing,
             monotonic=lambda: self.now,
             clock=lambda: 1e9 + self.now,
         )
@@ -57,17 +58,22 @@ class MemoryGroup:
         self._backend = backend
         self._host = host
         self._record: Record | None = None
+        self._is_open = False
 
     def _contact(self, method: str) -> None:
+        assert self._is_open != (method == "open"), "a connection is opened once, before it is used"
         self._backend.before(method)
         if self._backend.away:
             raise GroupError("away")
 
     def open(self) -> None:
+        self._is_open = False
         self._contact("open")
+        self._is_open = True
 
     def close(self) -> None:
-        pass
+        assert self._is_open
+        self._is_open = False
 
     def write(self, record: Record, read: Sequence[Record] | None = None) -> None:
         self._contact("write")
@@ -124,12 +130,27 @@ def test_a_member_that_wrote_but_could_not_look_does_not_act_yet(backend: Backen
         if method == "read":
             raise GroupError("away")
 
-    backend.before = fail
+    for _ in range(2):
+        backend.before = fail
+        a.step()
+        assert a.member() is None
+        backend.before = lambda method: None
+        a.step()
+        assert a.member() is not None
+        backend.records.clear()
+        a.step()
+
+
+def test_who_cannot_read_the_group_for_the_timeout_does_not_act_though_it_writes(backend: Backend) -> None:
+    a = backend.member("a")
     a.step()
-    assert a.member() is None
-    backend.before = lambda method: None
-    a.step()
-    assert a.member() is not None
+    read_at = backend.now
+    acts = []
+    for _ in range(6):
+        backend.now += 1.0
+        acts.append((backend.now - read_at, a.member() is not None))
+        a._run_once(beat=True, poll=False)
+    assert acts == [(1, True), (2, True), (3, True), (4, True), (5, False), (6, True)]
 
 
 def test_a_silent_member_is_dead_after_the_timeout_and_not_before(backend: Backend) -> None:
@@ -281,7 +302,7 @@ def test_a_record_of_another_release_may_lack_what_has_a_default(backend: Backen
 
 
 def test_stop_announces_that_it_leaves(backend: Backend) -> None:
-    a = backend.member("a")
+    a = backend.member("a", MembershipTiming(heartbeat=1, timeout=5, poll=0.02))
     b = backend.member("b")
     b.step()
     farewells: list[object] = []
@@ -289,6 +310,7 @@ def test_stop_announces_that_it_leaves(backend: Backend) -> None:
     def note(method: str) -> None:
         if method == "leave":
             farewells.append(backend.records["a"]["state"])
+            assert a.member() is None
             b.step()
 
     a.start()
@@ -299,6 +321,157 @@ def test_stop_announces_that_it_leaves(backend: Backend) -> None:
     assert list(backend.records) == ["b"]
     assert hosts(b.view()) == ["b"]
     assert a.member() is None
+
+
+class MovedClock:
+    """An event on which the membership's thread waits; the backend's clock moves meanwhile.
+
+    :ivar until: the moment at which the member is told to stop.
+    :ivar late: seconds by which the next wait takes longer than it should.
+    """
+
+    def __init__(self, backend: Backend, member: Membership, until: float) -> None:
+        self._backend = backend
+        self._member = member
+        self._is_set = False
+        self.until = until
+        self.late = 0.0
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def clear(self) -> None:
+        self._is_set = False
+
+    def wait(self, seconds: float) -> bool:
+        if not self._is_set:
+            self._backend.now += seconds + self.late
+            self.late = 0.0
+        if self._backend.now >= self.until:
+            self._member._stop.set()
+        return self._is_set
+
+
+@pytest.fixture
+def naps(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds for which members have slept; the clock moves by them."""
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        backend.now += seconds
+
+    monkeypatch.setattr("stoker.ring.membership.time.sleep", sleep)
+    return slept
+
+
+def run(member: Membership, backend: Backend, seconds: float) -> list[tuple[float, str]]:
+    """Run a member as its thread does, until it has left; return its calls of the backend, with moments."""
+    began = backend.now
+    calls: list[tuple[float, str]] = []
+    before = backend.before
+
+    def note(method: str) -> None:
+        calls.append((round(backend.now - began, 3), method))
+        before(method)
+
+    backend.before = note
+    member._soon = typing.cast(threading.Event, MovedClock(backend, member, began + seconds))
+    member._run()
+    return calls
+
+
+def test_heartbeats_and_reads_have_their_intervals_and_a_death_is_read_on_time(naps: list[float]) -> None:
+    backend = Backend()
+    timing = MembershipTiming(heartbeat=1.5, timeout=5.0, poll=2.0)
+    backend.member("b").step()
+    a = backend.member("a", timing)
+    assert run(a, backend, 6.9) == [
+        (0.0, "open"), (0.0, "write"), (0.0, "read"), (1.5, "write"), (2.0, "read"), (3.0, "write"),
+        (4.0, "read"), (4.5, "write"), (5.0, "read"), (6.0, "write"), (7.0, "write"), (7.0, "leave"),
+    ]  # fmt: skip
+    assert naps == []
+    assert list(backend.records) == ["b"]
+
+
+def test_a_member_that_leaves_waits_for_the_others_to_read_it(backend: Backend, naps: list[float]) -> None:
+    for poll, nap in ((1.0, 1.5), (2.5, 3.0)):
+        backend.member("b").step()
+        a = backend.member("a", MembershipTiming(1.0, 5.0, poll))
+        assert run(a, backend, 1.0)[-2:] == [(1.0, "write"), (1.0 + nap, "leave")]
+        assert naps.pop() == nap
+
+
+def test_a_request_is_granted_once_and_at_once(backend: Backend) -> None:
+    a = backend.member("a", MembershipTiming(10.0, 30.0, 10.0))
+    backend.before = lambda method: a.set_state(DRAINING) if method == "open" else None
+    moments = [moment for moment, method in run(a, backend, 20.0) if method == "read"]
+    assert moments == [0.0, 0.0, 10.0]
+
+
+def test_a_slow_backend_is_called_again_almost_at_once(backend: Backend) -> None:
+    a = backend.member("a")
+
+    def slow(method: str) -> None:
+        if method == "read":
+            backend.now += 1.5
+
+    backend.before = slow
+    reads = [moment for moment, method in run(a, backend, 4.0) if method == "read"]
+    assert reads == [0.0, 1.51, 3.02]
+
+
+def test_a_thread_that_runs_late_says_so_when_it_drops_out(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    a = backend.member("a")
+    drops = []
+
+    def stall(method: str) -> None:
+        if method == "read" and a.member() is not None and len(drops) < 3:
+            drops.append(method)
+            typing.cast(MovedClock, a._soon).late = 7.0
+
+    backend.before = stall
+    run(a, backend, 40.0)
+    assert "the thread that sends heartbeats ran up to 7.0 s late" in caplog.text
+
+
+@pytest.mark.parametrize("error", [GroupError("away"), RuntimeError("no such thing")])
+def test_while_nothing_can_be_read_nobody_is_silent(backend: Backend, error: Exception) -> None:
+    a = backend.member("a")
+    backend.member("b").step()
+    went = backend.now
+    seen: list[tuple[float, list[str]]] = []
+    a.on_change(lambda view: seen.append((backend.now - went, hosts(view))))
+
+    def fail(method: str) -> None:
+        if went + 1 < backend.now < went + 3.5:
+            raise error
+
+    backend.before = fail
+    run(a, backend, 12.0)
+    assert seen[-1] == (8.0, ["a"])
+
+
+def test_a_thread_that_waits_long_obeys_at_once() -> None:
+    seldom = MembershipTiming(heartbeat=10, timeout=30, poll=10)
+    for is_killed in (False, True):
+        backend = Backend()
+        a = backend.member("a", seldom)
+        a.start()
+        wait_for(lambda a=a: a.member() is not None)  # type: ignore[misc]
+        [thread] = [thread for thread in threading.enumerate() if thread.name == "membership"]
+        assert thread.daemon, "a process ends though its backend hangs"
+        a.set_state(DRAINING)
+        wait_for(lambda backend=backend: backend.records["a"]["state"] == DRAINING)  # type: ignore[misc]
+        if is_killed:
+            a.kill()
+        else:
+            a.stop()
+        assert a.member() is None
+        assert not thread.is_alive()
+        assert [*backend.records] == (["a"] if is_killed else [])
 
 
 def test_an_error_nobody_thought_of_does_not_end_the_thread(backend: Backend) -> None:

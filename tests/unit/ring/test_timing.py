@@ -4,7 +4,7 @@ import math
 
 import pytest
 from stoker.ring.group import Record
-from stoker.ring.member_records import MemberRecords
+from stoker.ring.member_records import MemberRecords, member_of
 from stoker.ring.timing import MembershipTiming, Sign, alive_hosts, latest, watch
 
 NAN = math.nan
@@ -106,3 +106,28 @@ def test_the_next_death_is_that_of_the_member_silent_for_longest() -> None:
     records.see([heartbeat("a", 3), heartbeat("b", 1)], 3.0)
     records.see([heartbeat("a", 4), heartbeat("b", 1)], 4.0)
     assert records.next_death_in() == 4.0, "the dead one dies no more, though the backend has its record"
+
+
+def test_time_before_an_interrupted_read_makes_nobody_silent() -> None:
+    records = MemberRecords(MembershipTiming(heartbeat=1.0, timeout=4.0, poll=1.5))
+    records.see([heartbeat("a", 1)], 0.0)
+    records.see([heartbeat("a", 1)], 1.0)
+    records.interrupted()
+    records.see([heartbeat("a", 1)], 9.0)
+    assert records.next_death_in() == 3.0
+
+
+def test_one_that_died_and_was_forgotten_is_new_when_it_returns() -> None:
+    records = MemberRecords(MembershipTiming(heartbeat=1.0, timeout=4.0, poll=2.0))
+    record = {**heartbeat("a", 1), "state": "draining"}
+    for began in (0.0, 2.0):
+        assert [member.host for member in records.see([record], began)[1]] == ["a"]
+    assert records.see([record], 4.0)[1] == []
+    assert records.see([record], 6.0)[1] == [], "its record remains"
+    assert records.see([], 8.0)[1] == []
+    assert records.see([record], 10.0) == ({"a": record}, [member_of(record)])
+
+
+def test_a_member_of_another_release_has_one_share_and_is_active() -> None:
+    member = member_of(heartbeat("a", 1))
+    assert (member.weight, member.state) == (1.0, "active")
