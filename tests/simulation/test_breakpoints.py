@@ -7,10 +7,11 @@ import pytest
 from simulation.helpers import created, ended, hooks, on, rest, rows, status, template, updated
 from simulation.world import World
 from stoker.db import events
+from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
 from stoker.db.rows import Stack
 from stoker.db.states import Status, TaskKind, TaskState
-from stoker.db.work import tasks
+from stoker.db.work import breakpoints, tasks
 from stoker.engine.breakpoints import clear_breakpoint, continue_held
 from stoker.engine.errors import InvalidHook
 from stoker.engine.snapshots import delete_snapshot, take_snapshot
@@ -619,6 +620,20 @@ def test_two_who_clear_at_once_do_not_both_succeed(world: World) -> None:
         clear_breakpoint(world.context, current, "a", "pre-create")
     rest(world)
     assert [r for _, r in reasons(world, stack, "a")].count("Hook pre-create is cleared") == 1
+
+
+def test_who_continues_what_another_has_continued_meanwhile_reads_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = world.create("s", template(a={}), environment=hooks(a="pre-create"))
+    with pytest.raises(NotFound, match="nobody"):
+        clear_breakpoint(world.context, stack, "nobody", "pre-create")
+    read = world.database.read(lambda conn: breakpoints.held_in_tree(conn, stack.id))
+    continue_held(world.context, stack)
+    # Where transactions do not see each other's rows, both read that the task is held.
+    monkeypatch.setattr(breakpoints, "held_in_tree", lambda conn, stack_id: read)
+    with pytest.raises(InvalidHook, match="Stack s continued meanwhile; read where it is held now"):
+        continue_held(world.context, stack)
 
 
 def test_a_check_stops_nowhere(world: World) -> None:

@@ -13,7 +13,7 @@ from stoker.db.engine import Database
 from stoker.db.ids import SnapshotId, TraversalId
 from stoker.db.rows import Snapshot
 from stoker.db.software import StoredConfig, StoredDeployment
-from stoker.engine.quotas import UNLIMITED, QuotaName, Quotas
+from stoker.engine.quotas import UNLIMITED, QuotaName, Quotas, SoftwareLimits
 from stoker.features.quotas.operations import QuotaOperations
 from stoker.template.errors import LimitExceeded
 
@@ -45,6 +45,17 @@ def _deployment(conn: sa.Connection) -> None:
     row: Json = {"action": None, "status": None, "reason": "", "created_at": NOW, "config_id": new_id()}
     deployment = StoredDeployment(id=new_id(), project_id=PROJECT, server_id=new_id(), **row)
     software.insert_deployment(conn, deployment)
+
+
+def _deployed(conn: sa.Connection, *, size: int) -> StoredDeployment:
+    """Store a config and a deployment of it; return the deployment."""
+    row: Json = {"name": "c", "tool": "t", "body": "b", "size": size, "created_at": NOW}
+    config = StoredConfig(id=new_id(), project_id=PROJECT, **row)
+    software.insert_config(conn, config)
+    row = {"action": None, "status": None, "reason": "", "created_at": NOW, "config_id": config.id}
+    deployment = StoredDeployment(id=new_id(), project_id=PROJECT, server_id="s", **row)
+    software.insert_deployment(conn, deployment)
+    return deployment
 
 
 MAKERS: dict[QuotaName, Store] = {
@@ -140,3 +151,43 @@ def test_a_goal_that_needs_no_more_than_before_is_never_refused(database: Databa
         check(tree_resources=6)
     with pytest.raises(LimitExceeded, match="would have 50 bytes, above its quota of 30"):
         check(goal_size=51)
+
+
+@pytest.mark.parametrize(
+    ("quota", "words"),
+    [
+        ({"software_configs": 0}, ["maximum software configs per tenant, 0", "", ""]),
+        ({"software_deployments": 0}, ["", "maximum software deployments per tenant, 0", ""]),
+        ({"software_bytes": 2}, ["would have 3 bytes, above its quota of 2"] * 3),
+        ({}, ["", "", ""]),
+    ],
+)
+def test_a_config_and_a_deployment_need_room_in_their_quotas(
+    database: Database, quota: dict[str, int], words: list[str]
+) -> None:
+    limits = SoftwareLimits(quotas=quotas(**quota))
+    deployment = database.write(lambda conn: _deployed(conn, size=3))
+    checks: list[Store] = [
+        lambda conn: limits.check_config(conn, PROJECT),
+        lambda conn: limits.check_deployment(conn, deployment, QuotaName.SOFTWARE_DEPLOYMENTS),
+        lambda conn: limits.check_deployment(conn, deployment),
+    ]
+    for check, text in zip(checks, words, strict=True):
+        if text:
+            with pytest.raises(LimitExceeded, match=text):
+                database.write(check)
+        else:
+            database.write(check)
+
+
+@pytest.mark.parametrize(("most", "allowed"), [(0, True), (2, False), (3, True)])
+def test_a_server_reads_no_more_bytes_of_configs_than_it_may(
+    database: Database, most: int, *, allowed: bool
+) -> None:
+    limits = SoftwareLimits(server_bytes=most)
+    deployment = database.write(lambda conn: _deployed(conn, size=3))
+    if allowed:
+        database.read(lambda conn: limits.check_deployment(conn, deployment))
+    else:
+        with pytest.raises(LimitExceeded, match="would have 3 bytes; .* max_software_of_server is 2"):
+            database.read(lambda conn: limits.check_deployment(conn, deployment))

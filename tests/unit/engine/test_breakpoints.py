@@ -6,7 +6,7 @@ import typing
 import pytest
 from stoker.db.ids import ResourceId, TaskId
 from stoker.db.work.breakpoints import HeldTask
-from stoker.engine.breakpoints import _chosen
+from stoker.engine.breakpoints import _chosen, clear_breakpoint, continue_held
 from stoker.engine.errors import InvalidHook
 
 STACK: typing.Any = types.SimpleNamespace(name="s")
@@ -66,3 +66,14 @@ def test_a_choice_of_nothing_is_an_error(names: list[str] | None, hook: str | No
 def test_where_nothing_is_held_nothing_can_continue() -> None:
     with pytest.raises(InvalidHook, match="Nothing of stack s is held at a breakpoint"):
         _chosen([], STACK, None, None)
+
+
+UNREAD: typing.Any = None
+"""In the place of a context of which nothing is read."""
+
+
+def test_the_name_of_a_hook_is_checked_before_anything_is_read() -> None:
+    with pytest.raises(InvalidHook, match="unset_hook must be the name of a hook, not 5"):
+        clear_breakpoint(UNREAD, STACK, "web", 5)
+    with pytest.raises(InvalidHook, match='"pre-crate" is not one of: pre-create, '):
+        continue_held(UNREAD, STACK, hook="pre-crate")
