@@ -261,8 +261,6 @@ class Database:
     :param answered: called after each transaction that succeeds, in its thread; must not block, nor raise.
     :param committed: called after each transaction of `write` that succeeds, likewise.
     :param troubled: called for each transaction that fails or is retried; must not block, nor raise.
-    :param engine: an engine for the URL with these limits, e.g. the one that a parent process has made; None:
-        one is made.
     """
 
     def __init__(
@@ -279,7 +277,6 @@ class Database:
         troubled: Callable[[Trouble], None] = lambda trouble: None,
         answered: Callable[[], None] = lambda: None,
         committed: Callable[[], None] = lambda: None,
-        engine: Engine | None = None,
     ) -> None:
         self.url = url
         self.clock = clock or ServerClock()
@@ -291,7 +288,7 @@ class Database:
         self._answered = answered
         self._committed = committed
         self._limits = limits
-        self._engine = make_engine(url, pool_size, limits) if engine is None else engine
+        self._engine = make_engine(url, pool_size, limits)
         self._read_options = read_options(self.dialect)
 
     @property

@@ -5,6 +5,8 @@ import logging
 import socket
 import sys
 import threading
+import typing
+from dataclasses import dataclass
 
 from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
 
@@ -21,12 +23,12 @@ from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..daemon.workers import WorkerSettings, run_workers
 from ..http.server import HttpServer, listen, unanswered
-from ..wiring.api import make_api, make_inherited, requests
+from ..wiring.api import make_api, requests
 from ..wiring.database import needed_at_start, require_configuration
 from ..wiring.http import make_http
 from ..wiring.messaging import GATHER
 from ..wiring.metrics import recorder_of_api, shared_metrics, text_of
-from ..wiring.parts import Inherited, Parts, open_parts
+from ..wiring.parts import Parts, make_parts
 from ..wiring.reports import start_reports
 
 LOG = logging.getLogger(__name__)
@@ -36,11 +38,44 @@ PROBE_WITHIN = 5.0
 """Seconds; an overloaded server is slow, a hanging one does not answer at all."""
 
 
+@dataclass(frozen=True)
+class ApiService:
+    """The API without connections and threads: what a process makes once, and its forks continue with.
+
+    :ivar draining: set while the process answers its last requests.
+    """
+
+    parts: Parts
+    log: RequestLog
+    app: typing.Any
+    draining: threading.Event
+
+
+@needed_at_start()
+def make_service(conf: cfg.ConfigOpts) -> ApiService:
+    """Make the service, and check the database.
+
+    :raises WrongConfiguration: an option is missing or wrong, or the database cannot be used.
+    """
+    parts = make_parts(conf, recorder_of_api(conf), gather=GATHER)
+    request_log = RequestLog(parts.recorder)
+    draining = threading.Event()
+    app = make_api(
+        parts,
+        version=VERSION,
+        log=request_log,
+        draining=draining.is_set,
+        metrics_text=text_of(parts.recorder),
+    )
+    parts.database.close()  # Two processes on one connection would mix their statements.
+    return ApiService(parts, request_log, app, draining)
+
+
 class Api:
     """The API as a daemon.
 
     :param listener: a socket that the parent process listens on; None: the daemon opens its own.
-    :param inherited: the parts that the parent process has made; None: the daemon makes its own.
+    :param service: the service that the parent process has made; None: the daemon makes its own.
     """
 
     def __init__(
@@ -50,36 +85,24 @@ class Api:
         signals: SignalQueue,
         systemd: Systemd,
         listener: socket.socket | None = None,
-        inherited: Inherited | None = None,
+        service: ApiService | None = None,
     ) -> None:
         self.signals = signals
         self._conf = conf
         self._arguments = arguments
         self._systemd = systemd
         self._listener = listener
-        self._inherited = inherited
-        self._draining = threading.Event()
-        self._parts: Parts | None = None
+        self._service = service
         self._http: HttpServer | None = None
 
-    @needed_at_start()
     def start(self) -> None:
         """Listen for requests, see Daemon."""
         conf = self._conf
-        self._parts = parts = open_parts(
-            conf, recorder_of_api(conf), gather=GATHER, inherited=self._inherited
-        )
-        watch = RequestLog(parts.recorder)
-        self.signals.report = start_reports(conf, PROGRAM, {"Requests": lambda: requests(watch)})
-        app = make_api(
-            parts,
-            version=VERSION,
-            log=watch,
-            draining=self._draining.is_set,
-            metrics_text=text_of(parts.recorder),
-        )
+        self._service = service = self._service or make_service(conf)
+        service.parts.start()
+        self.signals.report = start_reports(conf, PROGRAM, {"Requests": lambda: requests(service.log)})
         server = Settings(conf).server
-        http = make_http(app, conf, server.host, server.port)
+        http = make_http(service.app, conf, server.host, server.port)
         port = http.start(self._listener)
         self._http = http
         LOG.info("stoker-api listens on %s:%s", server.host, port)
@@ -87,7 +110,9 @@ class Api:
 
     def serve(self) -> int:
         """Serve until a stop is asked for, see Daemon."""
+        service = self._service
         http = self._http
+        assert service is not None
         assert http is not None
         run_main_loop(
             self.signals,
@@ -97,7 +122,7 @@ class Api:
         )
         drain = Settings(self._conf).api.drain
         self._systemd.stopping(drain + STOPS_WITHIN)
-        self._draining.set()
+        service.draining.set()
         if drain:
             self.signals.next(drain)  # A second signal ends the waiting.
         return 0
@@ -106,8 +131,8 @@ class Api:
         """Stop all parts that have started, see Daemon."""
         if self._http is not None:
             self._http.stop()
-        if self._parts is not None:
-            self._parts.close()
+        if self._service is not None:
+            self._service.parts.close()
         return True
 
 
@@ -140,16 +165,16 @@ def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueu
         stops_within=Settings(conf).api.drain + STOPS_WITHIN,
         status=f"serves at {server.host}:{port} with {count} worker processes",
     )
-    inherited = make_inherited(conf)
-    # Else the collector of each process writes to the objects that it walks over, and so copies their pages.
-    gc.collect()
-    gc.freeze()
     with shared_metrics(conf):
+        service = make_service(conf)
+        # Else the collector of each process writes to the objects that it walks over, and copies their pages.
+        gc.collect()
+        gc.freeze()
         code = run_workers(
             settings,
             conf,
             signals,
-            make=lambda events, systemd: Api(conf, arguments, events, systemd, listener, inherited),
+            make=lambda events, systemd: Api(conf, arguments, events, systemd, listener, service),
             reload=lambda: options.reload_options(conf, arguments, program=PROGRAM),
             listener=listener,
         )

@@ -11,34 +11,16 @@ from ...api.rates import RequestRates
 from ...api.strangers import Strangers
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
-from ..features import FEATURES
-from .database import needed_at_start, open_database
 from .engine import make_engine_context
-from .environment_files import installed_types
 from .keystone import behind_keystone
 from .messaging import Notifications
 from .pages import make_origin_guard, make_pages
-from .parts import Inherited, Parts
-from .routes import ROUTES, load_services
-from .secrets import make_addresses, make_sealer
+from .parts import Parts
+from .routes import ROUTES
 from .services import make_services
 
 if typing.TYPE_CHECKING:
     from ...api.audit import AuditLog
-
-
-@needed_at_start()
-def make_inherited(conf: cfg.ConfigOpts) -> Inherited:
-    """Make the parts that processes share which are forked later, and check the database.
-
-    :raises WrongConfiguration: an option is missing or wrong, or the database cannot be used.
-    """
-    sealer = make_sealer(conf)  # Before a key for addresses is stored.
-    database, _ = open_database(conf)
-    make_addresses(conf, database, sealer)
-    database.close()  # Two processes on one connection would mix their statements.
-    load_services(FEATURES)
-    return Inherited(installed_types(conf), database.engine)
 
 
 def make_api(

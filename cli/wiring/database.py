@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 import oslo_db.exception
 import sqlalchemy
 from oslo_config import cfg
-from sqlalchemy.engine import Engine
 
 from ...api.health import DatabaseHealth
 from ...conductor.liveness import answered
@@ -55,14 +54,12 @@ def connect(
     *,
     pool_size: int | None = None,
     long_work: bool = False,
-    engine: Engine | None = None,
 ) -> Database:
     """Make the database, of any version, without a connection to it.
 
     :param listener, troubled, committed: the callbacks of Database.
     :param pool_size: the size of the pool in place of the option's.
     :param long_work: whether statements may take as long as they need.
-    :param engine: an engine that was made of the same options; None: one is made.
 
     :raises WrongConfiguration: there is no configuration, the URL is malformed, its driver is not installed,
         or limits contradict each other.
@@ -79,7 +76,6 @@ def connect(
             troubled=troubled,
             answered=answered,
             committed=committed,
-            engine=engine,
         )
     except (sqlalchemy.exc.ArgumentError, ImportError, *DATABASE_ERRORS) as error:
         raise WrongConfiguration(f"{CONNECTION}: {error}") from error
@@ -92,17 +88,15 @@ def open_database(
     committed: OnCommit = lambda: None,
     *,
     long_work: bool = False,
-    engine: Engine | None = None,
 ) -> tuple[Database, int]:
     """Connect to the database, at a version that this release works on; return it and its shard count.
 
     :param listener, troubled, committed: the callbacks of Database.
     :param long_work: whether statements may take as long as they need.
-    :param engine: an engine that was made of the same options; None: one is made.
 
     :raises WrongConfiguration: the database has another version or shard count, or cannot be reached.
     """
-    database = connect(conf, listener, troubled, committed, long_work=long_work, engine=engine)
+    database = connect(conf, listener, troubled, committed, long_work=long_work)
     with needed_at_start():
         at = database.read(revisions.current)
     if not (fit := revisions.fit_of(at)).works:

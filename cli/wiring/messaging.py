@@ -61,19 +61,17 @@ def bus_at_start() -> Iterator[None]:
         raise WrongConfiguration(f"transport_url: the message bus refuses: {error}") from error
 
 
-def open_messaging(
+def make_messaging(
     conf: cfg.ConfigOpts, database: Database, recorder: Recorder, *, gather: float = 0.0
 ) -> Messaging:
-    """Connect to the message bus, and start to send hints.
+    """Make the message bus; the first message connects to it, once the outbox has started.
 
     :param gather: seconds in which hints share a message; see Outbox.
     :raises WrongConfiguration: the URL is malformed, or an option that another one needs is missing.
     """
     level = make_level(conf, database)
     bus = make_bus(conf, recorder, level)
-    outbox = Outbox(bus, gather=gather)
-    outbox.start()
-    return Messaging(bus, level, outbox)
+    return Messaging(bus, level, Outbox(bus, gather=gather))
 
 
 def make_level(conf: cfg.ConfigOpts, database: Database) -> Level:

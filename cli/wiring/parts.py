@@ -4,7 +4,6 @@ import importlib.metadata
 from dataclasses import dataclass
 
 from oslo_config import cfg
-from sqlalchemy.engine import Engine
 
 from ...conductor.lookout import ANNOUNCE_EVERY
 from ...db.engine import Commits, Database
@@ -18,7 +17,7 @@ from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
 from .database import count_troubles, open_database, require_configuration
 from .environment_files import installed_types, with_operator_files
-from .messaging import Messaging, Notifications, make_notifier, open_messaging
+from .messaging import Messaging, Notifications, make_messaging, make_notifier
 from .secrets import make_addresses, make_sealer
 
 TRUST_METHODS = "stoker.deferred_auth_methods"
@@ -46,6 +45,12 @@ class Parts:
     trusts: TrustProvider = NO_TRUSTS
     notifications: Notifications | None = None
 
+    def start(self) -> None:
+        """Start to send hints and notifications, each in a thread of its own."""
+        self.messaging.outbox.start()
+        if self.notifications is not None:
+            self.notifications.notifier.start()
+
     def close(self) -> None:
         """Send the messages that wait, and disconnect."""
         self.messaging.outbox.stop()
@@ -56,49 +61,33 @@ class Parts:
         self.helpers.close()
 
 
-@dataclass(frozen=True)
-class Inherited:
-    """The parts that a parent process makes for its forks, whose memory they share: none is a connection.
-
-    :ivar types: the installed types, which follow no option that changes at run time.
-    :ivar engine: knows the database, and has compiled the first statements.
-    """
-
-    types: ResourceRegistry
-    engine: Engine
+def open_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, *, gather: float = 0.0) -> Parts:
+    """Make the parts, and start them; see `make_parts`."""
+    parts = make_parts(conf, recorder, gather=gather)
+    parts.start()
+    return parts
 
 
-def open_parts(
-    conf: cfg.ConfigOpts,
-    recorder: Recorder = SILENT,
-    *,
-    gather: float = 0.0,
-    inherited: Inherited | None = None,
-) -> Parts:
-    """Connect to the database and the message bus.
+def make_parts(conf: cfg.ConfigOpts, recorder: Recorder = SILENT, *, gather: float = 0.0) -> Parts:
+    """Make the parts, and check the database; no thread is started yet.
 
     :param recorder: the recorder of metrics.
     :param gather: seconds in which hints share a message; see Outbox.
-    :param inherited: the parts that the parent of this process has made; None: there is no such parent.
     :raises WrongConfiguration: an option is missing or wrong.
     """
     require_configuration(conf)
     make_sealer(conf)  # Checks the key before anything is opened.
-    types = installed_types(conf) if inherited is None else inherited.types
-    catalogue = with_operator_files(types, conf)
+    catalogue = with_operator_files(installed_types(conf), conf)
     helpers = install(Settings(conf).expressions)
     notifications = make_notifier(conf)
     listener = None if notifications is None else notifications.notifier.notify
     commits = Commits()
-    engine = None if inherited is None else inherited.engine
-    database, shard_count = open_database(conf, listener, count_troubles(recorder), commits, engine=engine)
+    database, shard_count = open_database(conf, listener, count_troubles(recorder), commits)
     sealer = make_sealer(conf)
     addresses = make_addresses(conf, database, sealer)
     trusts = make_trusts(conf, catalogue)
-    messaging = open_messaging(conf, database, recorder, gather=gather)
+    messaging = make_messaging(conf, database, recorder, gather=gather)
     commits.listen(messaging.outbox.announce_activity, every=ANNOUNCE_EVERY)
-    if notifications is not None:
-        notifications.notifier.start()
     return Parts(
         conf=conf,
         database=database,

@@ -34,19 +34,8 @@ def services_of(
         if (settings := Settings(parts.conf).of_feature(feature)) is not None:
             services[type(settings)] = settings
         if feature.services:
-            services.update(_maker_of(feature)(parts, context))
+            services.update(load(f"cli.wiring.{feature.services}")(parts, context))
     return services
-
-
-def load_services(features: Iterable[Feature]) -> None:
-    """Import what `services_of` needs, in a process whose forks make the services."""
-    for feature in features:
-        if feature.services:
-            _maker_of(feature)
-
-
-def _maker_of(feature: Feature) -> typing.Any:
-    return load(f"cli.wiring.{feature.services}")
 
 
 ROUTES = routes_of(FEATURES)

@@ -1,4 +1,4 @@
-"""The parts that the parent process of the API makes for its workers: neither connections nor threads."""
+"""The service that the parent of the API's workers makes: neither connections nor threads are in it."""
 
 import os
 import pathlib
@@ -6,12 +6,23 @@ import threading
 
 from oslo_config import cfg
 from stoker.cli.config import options
-from stoker.cli.wiring.api import make_inherited
-from stoker.cli.wiring.database import open_database
+from stoker.cli.programs.api import make_service
 from stoker.db.engine import Database
 from stoker.db.schema import upgrade
 
 DESCRIPTORS = "/proc/self/fd"
+OPTIONS = """
+[DEFAULT]
+transport_url = rabbit://nobody@127.0.0.1:1/
+[database]
+connection = {url}
+[secrets]
+key = MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=
+[api]
+auth_strategy = none
+[oslo_messaging_notifications]
+driver = messagingv2
+"""
 
 
 def test_the_parent_leaves_no_connection_and_no_thread_to_its_workers(tmp_path: pathlib.Path) -> None:
@@ -20,19 +31,18 @@ def test_the_parent_leaves_no_connection_and_no_thread_to_its_workers(tmp_path: 
     upgrade.upgrade(database)
     database.close()
     path = tmp_path / "stoker.conf"
-    key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-    path.write_text(f"[database]\nconnection = {url}\n[secrets]\nkey = {key}\n[api]\nauth_strategy = none\n")
+    path.write_text(OPTIONS.format(url=url))
     cfg.CONF.reset()  # Another test of the process may have read a configuration.
     conf = options.load([], program="stoker-api", files=[path])
     try:
-        make_inherited(conf)  # Whatever Python opens once is open now.
+        make_service(conf)  # Whatever Python opens once is open now.
         threads = set(threading.enumerate())
         descriptors = set(os.listdir(DESCRIPTORS))
-        inherited = make_inherited(conf)
+        service = make_service(conf)
         assert set(threading.enumerate()) <= threads
         assert set(os.listdir(DESCRIPTORS)) <= descriptors
-        worker, _ = open_database(conf, engine=inherited.engine)
-        assert worker.engine is inherited.engine
-        worker.close()
+        service.parts.start()
+        assert {"outbox", "notifications"} <= {thread.name for thread in threading.enumerate()}
+        service.parts.close()
     finally:
         conf.reset()
