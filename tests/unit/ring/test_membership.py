@@ -334,6 +334,7 @@ class MovedClock:
         self._backend = backend
         self._member = member
         self._is_set = False
+        self._waits = 0
         self.until = until
         self.late = 0.0
 
@@ -344,6 +345,8 @@ class MovedClock:
         self._is_set = False
 
     def wait(self, seconds: float) -> bool:
+        self._waits += 1
+        assert self._waits < 100, "it runs without a pause"
         if not self._is_set:
             self._backend.now += seconds + self.late
             self.late = 0.0
@@ -424,7 +427,7 @@ def test_a_slow_backend_is_called_again_almost_at_once(backend: Backend) -> None
 def test_a_thread_that_runs_late_says_so_when_it_drops_out(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
-    a = backend.member("a")
+    a = backend.member("a", MembershipTiming(heartbeat=1, timeout=5, poll=2))
     drops = []
 
     def stall(method: str) -> None:
@@ -523,9 +526,12 @@ def test_who_is_alone_stays_though_it_makes_no_progress(backend: Backend) -> Non
 def test_who_is_out_warns_once_a_minute_and_says_why(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("DEBUG")
     a = backend.member("a")
     backend.away = True
     backend.steps(200, a)
+    losses = [record.levelname for record in caplog.records if "ownership stays" in record.message]
+    assert losses == ["WARNING"] + ["DEBUG"] * 199
     warnings = [record for record in caplog.records if "Not in the ring" in record.message]
     assert {record.levelname for record in warnings} == {"WARNING"}
     assert len(warnings) == 4
