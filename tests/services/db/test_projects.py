@@ -124,6 +124,8 @@ def test_a_quota_of_a_projects_own_takes_the_defaults_place(database: Database) 
     operations.change(PROJECT, {"stacks": 0, "snapshots": 7})
     with pytest.raises(LimitExceeded, match="maximum stacks per tenant, 0"):
         check()
+    operations.change(PROJECT, {"stacks": 2})
+    check_room()
     operations.change(PROJECT, {"stacks": UNLIMITED})
     check()
     check_room()

@@ -1,14 +1,27 @@
-"""Limits of software configs, and of projects, as the options set them; 0 means none."""
+"""Limits of software configs, of projects and of trees, as the options set them; 0 means none."""
 
+import dataclasses
+import pathlib
+import re
 import typing
 
 import pytest
-from stoker.engine.quotas import SIGNALLING, UNLIMITED, ProjectLimits, QuotaName, SoftwareLimits
+from stoker.engine.quotas import (
+    LARGEST,
+    SIGNALLING,
+    UNLIMITED,
+    ProjectLimits,
+    QuotaName,
+    SoftwareLimits,
+)
+from stoker.engine.tree_budget import TreeBudget, TreeLimits
+from stoker.settings import KEY
 from stoker.template.budget import json_size
 from stoker.template.errors import LimitExceeded
 
 Json = typing.Any
 NO_ROWS: Json = None
+SAMPLE = (pathlib.Path(__file__).parents[3] / "etc" / "stoker.conf.sample").read_text()
 BODY = {"config": "x" * 50}
 SIZE = json_size(BODY)
 LARGE = {"config": "x" * (SIGNALLING + 50)}
@@ -20,6 +33,30 @@ def test_only_a_positive_number_limits_a_project(limit: int, quota: int) -> None
     defaults = ProjectLimits(**dict.fromkeys(QuotaName, limit)).quotas().defaults
     assert defaults == dict.fromkeys(QuotaName, quota)
     assert QuotaName.STACKS in defaults
+
+
+@pytest.mark.parametrize("limits", [ProjectLimits(), SoftwareLimits(), TreeLimits()])
+def test_an_operator_reads_the_defaults_and_the_least_values_in_the_sample(limits: typing.Any) -> None:
+    declared = [each for each in dataclasses.fields(limits) if each.metadata.get(KEY)]
+    assert declared
+    for field in declared:
+        setting = field.metadata[KEY]
+        part = re.search(rf"(?:#.*\n)*#{setting.option} = (.*)\n", SAMPLE)
+        assert part
+        assert (part[1], part[0].count(f"# Minimum value: {setting.least}\n")) == (str(field.default), 1)
+
+
+def test_the_defaults_are_in_force() -> None:
+    assert ProjectLimits().quotas().defaults[QuotaName.STACKS] == 512
+    with pytest.raises(LimitExceeded):
+        SoftwareLimits().size_of_config("x" * 2**21)
+    with pytest.raises(LimitExceeded):
+        TreeBudget(TreeLimits()).take_bytes(2**26 + 1)
+
+
+def test_no_limit_is_above_what_a_browser_reads_exactly() -> None:
+    assert float(LARGEST) == LARGEST == 0x1F_FFFF_FFFF_FFFF
+    assert UNLIMITED == -1
 
 
 @pytest.mark.parametrize(
@@ -46,8 +83,8 @@ def test_a_config_and_values_may_be_as_large_as_their_limit(limits: SoftwareLimi
 @pytest.mark.parametrize(
     ("config_bytes", "deployment_bytes", "allowed"),
     [
-        (LARGE_SIZE - SIGNALLING - 10, 10, True),
-        (LARGE_SIZE - SIGNALLING - 10, 9, False),
+        (LARGE_SIZE - 2**16 - 10, 10, True),
+        (LARGE_SIZE - 2**16 - 10, 9, False),
         (1, 0, True),
         (0, 1, True),
         (0, 0, True),
