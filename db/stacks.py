@@ -146,7 +146,6 @@ _LOCK_EACH = (
     .with_for_update()
 )
 _COLUMNS = frozenset(GET.exported_columns.keys())
-_GET_EACH = sa.select(*tables.STACK_COLUMNS, _IS_TAGGED).where(OneOf(tables.stack.c.id))
 
 
 def get(conn: Connection, stack_id: StackId) -> Stack:
@@ -166,12 +165,6 @@ def get_with(conn: Connection, query: sa.Select[typing.Any], stack_id: StackId) 
     row = _one(conn, query, stack_id)
     others = {name: row.pop(name) for name in row.keys() - _COLUMNS}
     return _tagged_where_needed(conn, [row])[0], others
-
-
-def get_each(conn: Connection, stack_ids: Iterable[StackId]) -> dict[StackId, Stack]:
-    """Return the stacks that exist, by their ids."""
-    rows = conn.execute(_GET_EACH, {"ids": sorted(set(stack_ids))}).mappings()
-    return {stack.id: stack for stack in _tagged_where_needed(conn, [dict(row) for row in rows])}
 
 
 def _tagged_where_needed(conn: Connection, rows: Sequence[dict[str, typing.Any]]) -> list[Stack]:

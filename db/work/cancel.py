@@ -195,8 +195,6 @@ def stopped(
     locked a task of each traversal.
     """
     requested = set(traversals)
-    if not requested:
-        return set()
     s = tables.stack
     rows = conn.execute(
         sa.select(s.c.id, s.c.traversal).where(
@@ -216,8 +214,6 @@ def superseded(
     """
     requested = set(traversals)
     s = tables.stack
-    if not requested:
-        return set()
     rows = conn.execute(
         sa.select(s.c.id, s.c.traversal).where(s.c.id.in_(sorted({stack_id for stack_id, _ in requested})))
     )

@@ -62,7 +62,7 @@ def superseded_tasks(
     scalings = [task for task in of_traversal if task.kind == TaskKind.SCALE]
     ended = set[TaskId]()
     for tasks, find_over in ((actions, stopped), (scalings, superseded)):
-        over = find_over(conn, [(task.stack_id, task.traversal) for task in tasks])
+        over = find_over(conn, [(task.stack_id, task.traversal) for task in tasks]) if tasks else set()
         ended |= {task.id for task in tasks if (task.stack_id, task.traversal) in over}
     return ended | {task.id for task in claimed if task.inherited and not _moved(conn, task, request)}
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ...shapes import Json, JsonMap
-from .. import bulk, resources
+from .. import resources
 from ..bulk import OneOf, Write, Writes, chunks
 from ..ids import MemberId, ResourceId, StackId, TaskId
 from ..resources import StackLabel
@@ -137,7 +137,6 @@ def claim(
         task.spare_id for task in candidates if task.kind == TaskKind.REFRESH and task.spare_id is not None
     }
     claimed_rows = resources.lock_free(conn, resource_ids, shown_ids)
-    rows = claimed_rows.resources
     locked = claimed_rows.locked
     skipped = [task for task in candidates if task.resource_id in locked]
     claimed_tasks = _take(
@@ -145,14 +144,10 @@ def claim(
     )
     if not claimed_tasks:
         return Claimed(locked=skipped)
-    if any(row.replaced_by is not None for row in rows.values()):
-        rows = _with_replacements(conn, rows)
+    rows = _with_replacements(conn, claimed_rows.resources)
     begun: list[tuple[Task, Resource]] = []
     deleted: list[Task] = []
-    if any(task.kind == TaskKind.REFRESH for task in claimed_tasks):
-        bulk.run(conn, writes)  # It may change a task that is claimed here.
-        claimed_tasks = [_of_replacement(conn, task, rows) for task in claimed_tasks]
-    for task in claimed_tasks:
+    for task in (_of_replacement(conn, each, rows) for each in claimed_tasks):
         row = rows.get(task.resource_id)
         if row is None or (task.kind in ACTING and not row.is_there):
             deleted.append(task)
@@ -225,8 +220,6 @@ def _newest(rows: Mapping[ResourceId, Resource], resource_id: ResourceId) -> Res
 
 
 def _take(writes: Writes, candidates: Sequence[Task], *, who: Claimant, now: float) -> list[Task]:
-    if not candidates:
-        return []
     transitions.claim(writes, [task.id for task in candidates], member=who.member, now=now)
     # The values that the update has stored.
     return [

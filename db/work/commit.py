@@ -152,13 +152,8 @@ def admit(
 
 def _only_complete(outcomes: Sequence[Outcome]) -> bool:
     """Return whether all end their tasks well, whatever the tasks' rows say, and are of one attempt."""
-    return all(
-        outcome.state == TaskState.DONE
-        and outcome.replacement is None
-        and outcome.hook is None
-        and outcome.attempt == outcomes[0].attempt
-        for outcome in outcomes
-    )
+    first = outcomes[0].attempt
+    return all(outcome.state == TaskState.DONE and outcome.attempt == first for outcome in outcomes)
 
 
 _LOCKED = sa.select(tables.task).where(OneOf(tables.task.c.id)).order_by(tables.task.c.id).with_for_update()

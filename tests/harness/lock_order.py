@@ -41,7 +41,8 @@ class LockWatch:
 def locks_taken() -> Iterator[list[str]]:
     """Collect the tables whose rows the process's statements lock, in their order, while it is entered.
 
-    A table of which locked rows are skipped, instead of waited for, is marked.
+    A table of which locked rows are skipped, instead of waited for, is marked; so is one that others may lock
+    in the same way.
     """
     taken: list[str] = []
 
@@ -50,7 +51,8 @@ def locks_taken() -> Iterator[list[str]]:
             lock = query._for_update_arg
             if lock is not None:
                 names = {each.name for each in visitors.iterate(query) if isinstance(each, sa.Table)}
-                taken.append(f"{' '.join(sorted(names))}{' unless locked' * bool(lock.skip_locked)}")
+                marks = " shared" * bool(lock.read) + " unless locked" * bool(lock.skip_locked)
+                taken.append(" ".join(sorted(names)) + marks)
 
     sa.event.listen(Engine, "before_execute", look)
     try:

@@ -107,25 +107,30 @@ def test_a_claim_shows_the_action_on_the_resource_and_in_the_events_once(databas
     assert event_texts(database, graph) == [("one", "CREATE", "IN_PROGRESS")]
 
 
-def test_an_attempt_after_one_that_stored_progress_has_begun(database: Database) -> None:
+@pytest.mark.parametrize("is_of_another_task", [False, True])
+def test_an_attempt_after_one_that_stored_progress_has_begun(
+    database: Database, is_of_another_task: bool
+) -> None:
     graph = store_graph(database, {"one": []})
     [held] = claim_all(database, graph.ids)
-    progress = {"task": held.task.id, "token": {"n": 1}}
+    progress = {"task": held.task.id + is_of_another_task, "token": {"n": 1}}
     step(database, [outcome(held, TaskState.RUNNING, changes={"progress": progress})])
     database.write(lambda conn: member_claims.release(conn, [(held.task.id, 1)], now=NOW))
     [again] = claim_all(database, graph.ids, B)
-    assert again.begun
+    assert again.begun is not is_of_another_task
     assert again.resource.progress == progress
 
 
 @on("sqlite")
 def test_a_refresh_of_a_resource_that_was_replaced_is_one_of_the_replacement(database: Database) -> None:
-    graph = store_graph(database, {"older": [], "newer": []})
-    set_task(database, graph.tasks["older"], kind=TaskKind.REFRESH, spare_id=graph.resources["newer"])
-    [held] = claim_all(database, [graph.tasks["older"]])
-    assert held.resource.id == graph.resources["newer"]
+    graph = store_graph(database, {"older": [], "newer": [], "copied": []})
+    newer = graph.resources["newer"]
+    set_task(database, graph.tasks["older"], kind=TaskKind.REFRESH, spare_id=newer)
+    set_task(database, graph.tasks["copied"], kind=TaskKind.UPDATE, spare_id=newer)
+    held, _, copied = sorted(claim_all(database, graph.ids), key=lambda claim: claim.task.id)
+    assert (held.resource.id, copied.resource.id) == (newer, graph.resources["copied"])
     stored = task(database, held.task.id)
-    assert (stored.resource_id, stored.spare_id) == (graph.resources["newer"], None)
+    assert (stored.resource_id, stored.spare_id) == (newer, None)
     assert (held.task.resource_id, held.task.spare_id) == (stored.resource_id, None)
 
 
@@ -165,6 +170,7 @@ def test_newly_ready_tasks_come_before_those_of_hints_and_no_more_than_slots(dat
         "one newly ready task for each outcome"
     )
     assert done.ready == {graph.traversal: [graph.tasks["c"]]}
+    assert done.locked == []
     nothing = step(database, [], hinted.ids, slots=0)
     assert nothing.claims == []
 
@@ -180,18 +186,27 @@ def test_a_traversal_with_many_tasks_is_claimed_in_one_transaction(database: Dat
 @on("sqlite")
 @pytest.mark.parametrize("kind", [TaskKind.CREATE, TaskKind.ADOPT])
 def test_a_claim_has_the_newest_of_what_it_refers_to(database: Database, kind: TaskKind) -> None:
-    needs: dict[str, list[str]] = {"first": [], "second": [], "third": [], "server": ["first"]}
-    graph = store_graph(database, needs, kind=kind)
+    replacements = {"first": "second", "second": "third", "net": "new net", "lone": "gone"}
+    inputs = ["first", "net", "lone", "gone"]
+    needs: dict[str, list[str]] = {name: [] for name in (*inputs, "second", "third", "new net")}
+    graph = store_graph(database, {**needs, "server": inputs}, kind=kind)
     server = graph.tasks["server"]
     set_task(database, server, state=TaskState.READY, pending=0)
-    chain = [{"id": graph.resources["first"], "replaced_by": graph.resources["second"]}]
-    chain += [{"id": graph.resources["second"], "replaced_by": graph.resources["third"]}]
+    chain = [
+        {"id": graph.resources[older], "replaced_by": graph.resources[newer]}
+        for older, newer in replacements.items()
+    ]
     database.write(lambda conn: resources.store_changes(conn, chain, now=NOW))
+    database.write(lambda conn: resources.delete_many(conn, [graph.resources["gone"]]))
     [held] = claim_all(database, [server])
-    newest = graph.resources["first" if kind == TaskKind.ADOPT else "third"]
+    newest = {"first": "first", "net": "net", "lone": "lone"}
+    if kind != TaskKind.ADOPT:
+        newest |= {"first": "third", "net": "new net"}
     read_again = database.read(lambda conn: read(conn, held.task))
     assert read_again is not None
-    assert (held.inputs["first"].id, read_again.inputs["first"].id) == (newest, newest)
+    for claimed in (held, read_again):
+        ids = {name: value.id for name, value in claimed.inputs.items()}
+        assert ids == {name: graph.resources[newer] for name, newer in newest.items()}
     assert (read_again.stack_name, read_again.root_id) == (held.stack_name, held.root_id)
     assert read_again.resource.id == held.resource.id
     names = database.read(lambda conn: stack_names(conn, [graph.stack.id]))

@@ -46,16 +46,19 @@ def stack_events(database: Database, graph: Graph) -> list[str]:
     return [event.status for event, _ in database.read(lambda conn: events.list_events(conn, query))]
 
 
-def test_the_result_of_a_superseded_attempt_is_refused_and_nothing_of_it_stored(database: Database) -> None:
+@pytest.mark.parametrize("state", [TaskState.DONE, TaskState.FAILED])
+def test_the_result_of_a_superseded_attempt_is_refused_and_nothing_of_it_stored(
+    database: Database, state: TaskState
+) -> None:
     graph = store_graph(database, {"one": []})
     [late] = claim_all(database, graph.ids, A)
     database.write(lambda conn: member_claims.release(conn, [(late.task.id, late.task.attempt)], now=NOW))
     [current] = claim_all(database, graph.ids, B)
     changes = {"physical_id": "late", "status": Status.COMPLETE}
-    assert len(step(database, [outcome(late, changes=changes)], who=A).refused) == 1
+    assert len(step(database, [outcome(late, state, changes=changes)], who=A).refused) == 1
     # The right attempt in the wrong name, and the right name with the wrong attempt.
-    assert len(step(database, [outcome(current, changes=changes)], who=A).refused) == 1
-    assert len(step(database, [outcome(late, changes=changes)], who=B).refused) == 1
+    assert len(step(database, [outcome(current, state, changes=changes)], who=A).refused) == 1
+    assert len(step(database, [outcome(late, state, changes=changes)], who=B).refused) == 1
     assert resource(database, graph.resources["one"]).physical_id is None
     assert task(database, graph.tasks["one"]).state == TaskState.RUNNING
     accepted = step(database, [outcome(current, changes={"physical_id": "right"})], who=B)
@@ -150,6 +153,13 @@ def test_a_failure_cancels_what_has_not_started_and_lets_the_running_end(databas
     }
     assert step(database, [outcome(busy)]).ended == [(graph.stack.id, Status.FAILED)]
     assert stack_of(database, graph.stack.id).reason == "no quota"
+
+
+def test_a_failure_without_a_reason_is_one(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    [one] = claim_all(database, graph.ids)
+    assert step(database, [outcome(one, TaskState.FAILED)]).ended == [(graph.stack.id, Status.FAILED)]
+    assert stack_of(database, graph.stack.id).reason == "unknown"
 
 
 def test_a_batch_stores_every_result_of_it(database: Database) -> None:
@@ -259,6 +269,26 @@ def test_a_link_of_a_chain_takes_five_statements(database: Database) -> None:
         "UPDATE task, UPDATE resource, INSERT INTO event, UPDATE traversal",
     ]
     assert claimed == ["b"]
+
+
+@on("sqlite")
+@pytest.mark.parametrize(
+    ("returns_rows", "expected"),
+    [
+        (True, ["UPDATE task", "UPDATE traversal", "UPDATE traversal"]),
+        (False, ["SELECT task", "UPDATE task", "UPDATE traversal", "SELECT traversal"]),
+    ],
+)
+def test_rows_are_read_where_the_updates_of_the_database_return_none(
+    database: Database, returns_rows: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = store_graph(database, {"one": []})
+    [one] = claim_all(database, graph.ids)
+    monkeypatch.setattr(database.engine.dialect, "update_returning", returns_rows)
+    ended: list[object] = []
+    texts = statements_of(database, lambda: ended.extend(step(database, [outcome(one)]).ended))
+    assert texts[: len(expected)] == expected
+    assert ended == [(graph.stack.id, Status.COMPLETE)]
 
 
 @on("sqlite")

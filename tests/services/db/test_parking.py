@@ -12,6 +12,8 @@ from services.db.rows import (
     Graph,
     a_stack,
     claim_all,
+    new_id,
+    on,
     outcome,
     raised,
     resource,
@@ -90,17 +92,28 @@ def test_a_signal_at_the_moment_of_the_parking_is_never_lost(database: Database)
         assert task(database, graph.tasks["wait"]).state == TaskState.READY
 
 
+@on("sqlite")
+@pytest.mark.parametrize("awaited", [WaitsOn.resource(ResourceId(10**9)), WaitsOn.stack(new_id())])
+def test_what_waits_for_something_that_is_gone_is_ready_at_once(database: Database, awaited: WaitsOn) -> None:
+    graph = store_graph(database, {"wait": []})
+    [held] = claim_all(database, graph.ids)
+    done = step(database, [outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=awaited)])
+    assert [(claim.task.id, claim.task.attempt) for claim in done.claims] == [(held.task.id, 2)]
+
+
 def child_of(database: Database, parent: Graph) -> Graph:
     nested = a_stack(live_name=None, parent_id=parent.stack.id, root_id=parent.stack.id, depth=1)
     return store_graph(database, {"inner": []}, stack=nested)
 
 
 def test_the_end_of_a_child_wakes_its_parent_in_the_same_transaction(database: Database) -> None:
-    parent = store_graph(database, {"child": []})
+    parent = store_graph(database, {"child": []}, timeout=7200.0)
     [held] = claim_all(database, parent.ids)
     child = child_of(database, parent)
     parked = outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=WaitsOn.stack(child.stack.id))
     step(database, [parked])
+    stored = task(database, held.task.id)
+    assert (stored.due_at, stored.expires_at) == (NOW + 3600, NOW + 7200), "the child's clock runs"
     [inner] = claim_all(database, child.ids, B)
     done = step(database, [outcome(inner)], who=B, slots=0)
     assert done.ended == [(child.stack.id, Status.COMPLETE)]

@@ -4,7 +4,7 @@ All go the same way: rows that tasks wait for, own tasks, resources, successors,
 """
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 import sqlalchemy as sa
@@ -25,7 +25,7 @@ from stoker.db.engine import Database
 from stoker.db.ids import WaitsOn
 from stoker.db.rows import OrphanedCreate, Outcome, Task
 from stoker.db.schema import tables
-from stoker.db.states import TaskState
+from stoker.db.states import Standing, TaskKind, TaskState
 from stoker.db.work import (
     cancel,
     claim,
@@ -74,6 +74,28 @@ def exchange(state: TaskState, **fields: typing.Any) -> Act:
     return act
 
 
+def exchange_and_park(state: TaskState) -> Act:
+    """Store the result of a step, and park another task in the same transaction."""
+
+    def act(conn: sa.Connection, graph: Graph, nested: Graph) -> object:
+        t = tables.task
+        claimed = sa.update(t).where(t.c.id == graph.tasks["ready"])
+        conn.execute(claimed.values(state=TaskState.RUNNING, member=A.member, attempt=1))
+        results = [
+            Outcome(graph.tasks["runs"], 1, state, graph.resources["runs"], due_at=NOW + 9),
+            Outcome(graph.tasks["ready"], 1, TaskState.PARKED, graph.resources["ready"], due_at=NOW + 9),
+        ]
+        return commit.exchange(conn, results, [], who=A, now=NOW, slots=0)
+
+    return act
+
+
+def park_for_paused(conn: sa.Connection, graph: Graph, nested: Graph) -> object:
+    waits_on = WaitsOn.stack(nested.stack.id)
+    result = Outcome(graph.tasks["runs"], 1, TaskState.PARKED, graph.resources["runs"], waits_on=waits_on)
+    return commit.exchange(conn, [result], [], who=A, now=NOW, slots=0)
+
+
 def park_for_nested(conn: sa.Connection, graph: Graph, nested: Graph) -> object:
     waits_on = WaitsOn.stack(nested.stack.id)
     result = Outcome(graph.tasks["runs"], 1, TaskState.PARKED, graph.resources["runs"], waits_on=waits_on)
@@ -106,7 +128,14 @@ OPERATIONS: dict[str, tuple[Act, list[str]]] = {
         exchange(TaskState.FAILED, reason="no"),
         ["task", "task", "traversal", "task", "task"],
     ),
-    "park for a resource": (exchange(TaskState.PARKED), ["resource", "task", "traversal"]),
+    "store an end and park another task": (
+        exchange_and_park(TaskState.DONE),
+        ["task", "task", "traversal", "task"],
+    ),
+    "release a task and park another one": (exchange_and_park(TaskState.READY), ["task", "traversal"]),
+    "park two tasks": (exchange_and_park(TaskState.PARKED), ["task", "traversal shared"]),
+    "park for a nested stack that is paused": (park_for_paused, ["stack", "task", "traversal"]),
+    "park for a resource": (exchange(TaskState.PARKED), ["resource", "task", "traversal shared"]),
     "park for a nested stack": (park_for_nested, ["stack"]),
     "clear a breakpoint": (
         lambda conn, graph, _: clear_breakpoints.clear(
@@ -163,3 +192,47 @@ def test_an_operation_locks_its_rows_in_this_order(database: Database, name: str
     with locks_taken() as taken:
         database.write(lambda conn: act(conn, graph, nested))
     assert taken == expected
+
+
+def test_a_cancel_locks_the_running_tasks_that_the_traversal_has_carried_over(database: Database) -> None:
+    graph, _ = stored(database)
+    set_task(database, graph.tasks["runs"], traversal="older", standing=Standing.CARRIED_OVER)
+    for name, standing in (("held", Standing.CARRIED_OVER), ("waits", Standing.OWN)):
+        set_task(database, graph.tasks[name], traversal="older", standing=standing)
+    set_task(database, graph.tasks["waits"], state=TaskState.RUNNING, member=A.member)
+    ids: list[int] = []
+
+    def look(
+        conn: sa.Connection, cursor: object, statement: str, parameters: Sequence[int], *_: object
+    ) -> None:
+        if "task.waits_on" in statement:
+            ids.extend(parameters)
+
+    def cancel_all(conn: sa.Connection) -> None:
+        sa.event.listen(conn, "before_cursor_execute", look)
+        cancel.cancel_unstarted(conn, graph.stack.id, graph.traversal, now=NOW)
+
+    database.write(cancel_all)
+    assert sorted(ids) == [graph.tasks[name] for name in ("runs", "parked", "ready")]
+
+
+def test_a_claim_locks_the_resources_whose_action_it_shows(database: Database) -> None:
+    graph = store_graph(database, {"shown": [], "undecided": []})
+    set_task(database, graph.tasks["undecided"], kind=TaskKind.UPDATE)
+    ids: list[int] = []
+
+    def look(
+        conn: sa.Connection,
+        statement: object,
+        rows: object,
+        parameters: Mapping[str, list[int]],
+        options: object,
+    ) -> None:
+        ids.extend(parameters.get("claimed_ids", ()))
+
+    def claim_both(conn: sa.Connection) -> None:
+        sa.event.listen(conn, "before_execute", look)
+        assert len(claim_now(conn, graph.ids).claims) == 2
+
+    database.write(claim_both)
+    assert ids == [graph.resources["shown"]]

@@ -112,6 +112,15 @@ def test_a_superseded_task_that_is_requeued_is_cancelled_and_its_successor_conti
     assert task(database, newer.id).state == TaskState.READY
 
 
+@on("sqlite")
+def test_a_superseded_task_that_is_parked_in_a_batch_is_cancelled(database: Database) -> None:
+    graph = store_graph(database, {"ends": [], "parks": []})
+    ends, parks = claim_all(database, graph.ids)
+    database.write(lambda conn: supersede(conn, graph))
+    step(database, [outcome(ends), outcome(parks, TaskState.PARKED, due_at=NOW + 9)], slots=0)
+    assert [task(database, task_id).state for task_id in graph.ids] == [TaskState.DONE, TaskState.CANCELLED]
+
+
 def waiting(of: Task) -> Task:
     return replace(of, state=TaskState.WAITING, pending=1, attempt=0, member=None, finish_id=None)
 
