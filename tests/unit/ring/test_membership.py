@@ -104,7 +104,7 @@ class MemoryGroup:
 
     def leave(self) -> None:
         self._contact("leave")
-        del self._backend.records[self._host]
+        self._backend.records.pop(self._host, None)
 
 
 @pytest.fixture(params=[False, True], ids=["one by one", "at once"])
@@ -179,6 +179,9 @@ def test_while_the_backend_is_unavailable_the_others_stay_and_we_stop(backend: B
     b = backend.member("b")
     backend.steps(2, a, b)
     backend.away = True
+    backend.steps(1, a, b)
+    assert a.member() is not None
+    assert hosts(a.view()) == ["a", "b"]
     backend.steps(60, a, b)
     assert a.member() is None
     assert hosts(a.view()) == ["b"]
@@ -255,7 +258,9 @@ def test_what_the_backend_forgets_is_no_death_but_the_forgotten_one_rejoins(back
     assert hosts(a.view()) == ["a", "b"]
 
 
-def test_a_restarted_member_takes_the_place_of_its_predecessor_at_once(backend: Backend) -> None:
+def test_a_restarted_member_takes_the_place_of_its_predecessor_at_once(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
     old = backend.member("a")
     b = backend.member("b")
     backend.steps(2, old, b)
@@ -270,6 +275,7 @@ def test_a_restarted_member_takes_the_place_of_its_predecessor_at_once(backend: 
     backend.steps(9, old, new, b)
     assert old.member() is None
     assert hosts(old.view()) == ["b"]
+    assert caplog.text.count("this conductor stops its work") == 1
 
 
 def test_a_draining_member_says_so(backend: Backend) -> None:
@@ -410,6 +416,22 @@ def test_a_request_is_granted_once_and_at_once(backend: Backend) -> None:
     backend.before = lambda method: a.set_state(DRAINING) if method == "open" else None
     moments = [moment for moment, method in run(a, backend, 20.0) if method == "read"]
     assert moments == [0.0, 0.0, 10.0]
+
+
+def test_one_that_was_forgotten_reconnects_and_rejoins_at_once_but_not_in_a_loop() -> None:
+    backend = Backend()
+    a = backend.member("a", MembershipTiming(10.0, 30.0, 10.0))
+
+    moments = [110.0, 120.0, 150.0]
+
+    def forget(method: str) -> None:
+        if method == "read" and backend.now in moments:
+            moments.remove(backend.now)
+            backend.records.clear()
+
+    backend.before = forget
+    opened = [moment for moment, method in run(a, backend, 55.0) if method == "open"]
+    assert opened == [0.0, 10.0, 30.0, 50.0]
 
 
 def test_a_slow_backend_is_called_again_almost_at_once(backend: Backend) -> None:

@@ -4,6 +4,7 @@ import pathlib
 import threading
 import typing
 
+import pytest
 from stoker.ring.group import Group, GroupError, Record
 from stoker.ring.observer import GroupStatus, Observer, SharedObserver
 from stoker.ring.timing import MembershipTiming
@@ -64,6 +65,14 @@ def test_one_that_died_just_now_is_silent_after_three_heartbeats() -> None:
     assert TIMING.silence <= took < TIMING.silence + 0.2
 
 
+def test_it_is_known_at_once_when_the_silence_is_over() -> None:
+    class SlowSleep(Life):
+        def sleep(self, seconds: float) -> None:
+            self.now += 0.5
+
+    assert SlowSleep(one=99, two=0).watch()[1] == TIMING.silence
+
+
 def test_a_member_that_has_announced_its_leave_is_not_there() -> None:
     life = Life(one=99)
     life.more = [{"host": "two", "incarnation": "i", "started_at": 1.0, "beat": 7, "state": "left"}]
@@ -100,7 +109,7 @@ def test_who_only_looks_makes_no_group_and_joins_none(tmp_path: pathlib.Path) ->
 
 
 def test_several_who_ask_share_one_look_and_it_is_kept_for_a_while() -> None:
-    now = [0.0]
+    now = [100.0]
     lives = []
 
     def fresh() -> Observer:
@@ -116,7 +125,7 @@ def test_several_who_ask_share_one_look_and_it_is_kept_for_a_while() -> None:
     for thread in asking:
         thread.join()
     assert len(lives) == 1
-    now[0] = 1.0
+    now[0] = 101.0
     roll = lookout.status()
     assert not isinstance(roll, str)
     assert roll.hosts == {"one"}
@@ -130,3 +139,25 @@ def test_a_group_out_of_reach_is_shown_with_the_reason() -> None:
 
     group = typing.cast(Group, Away())
     assert SharedObserver(lambda: Observer(group, TIMING), longest=3.0).status() == "refused"
+
+
+def test_a_backend_that_hangs_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stoker.ring.observer.PATIENCE", 0.02)
+    answers = threading.Event()
+
+    def hang() -> Observer:
+        answers.wait(5.0)
+        raise GroupError("late")
+
+    observer = SharedObserver(hang, longest=0.01)
+    assert observer.status() == "no answer within 0.03 s"
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "observer")
+    answers.set()
+
+
+def test_an_answer_is_waited_for() -> None:
+    def slow() -> Observer:
+        threading.Event().wait(0.02)
+        raise GroupError("refused")
+
+    assert SharedObserver(slow, longest=3.0).status() == "refused"

@@ -61,6 +61,16 @@ def test_a_member_stops_a_heartbeat_before_others_may_take_over() -> None:
     assert MembershipTiming(1, 5, 1).self_stop == 4
 
 
+@pytest.mark.parametrize(
+    ("timing", "settling", "silence", "progress"),
+    [(MembershipTiming(0.5, 2.0, 0.8), 1.2, 1.5, 5.0), (MembershipTiming(2.0, 8.0, 3.0), 4.5, 6.0, 8.0)],
+)
+def test_what_follows_from_the_intervals(
+    timing: MembershipTiming, settling: float, silence: float, progress: float
+) -> None:
+    assert (timing.settling, timing.silence, timing.progress) == pytest.approx((settling, silence, progress))
+
+
 def test_a_look_counts_for_what_passed_but_not_for_the_backends_absence() -> None:
     timing = MembershipTiming(heartbeat=1, timeout=5, poll=1)
     assert timing.watched(1.1) == 1.1
