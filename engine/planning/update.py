@@ -193,7 +193,6 @@ class UpdatePlanner:
         elif self._is_surely_replaced(row, definition):
             self._create(definition, goal, replaces=row.id)
             self._obsolete.append(row)
-            self._superseded.setdefault(row.name, []).append(row)
         elif self._is_same(row, definition, goal):
             self._rows[definition.name] = row.id
         else:
@@ -263,7 +262,7 @@ class UpdatePlanner:
 
     def _supersede_others(self, name: str, by: ResourceId) -> None:
         for superseded in self._superseded.get(name, ()):
-            if superseded.replaced_by is None and superseded.id != by:
+            if superseded.replaced_by is None:
                 self._changes.setdefault(superseded.id, {}).setdefault("replaced_by", by)
 
     def _job(

@@ -330,6 +330,7 @@ UPDATES = [
         after="a:F",
         expected="update a -> cleanup a",
     ),
+    Case("a type that is always replaced", before="a:R", after="a:R", expected="update a -> cleanup a"),
     Case("a type that is always updated", before="a:U", after="a:U", expected="update a -> cleanup a"),
     Case(
         "a resource of which nothing was made is created anew",
@@ -337,6 +338,26 @@ UPDATES = [
         states="a INIT_COMPLETE",
         after="a",
         expected="create new a\n remove row a",
+    ),
+    Case(
+        "a resource whose creation begins now is not created anew",
+        before="a",
+        states="a INIT_COMPLETE",
+        running="create a",
+        after="a",
+        expected="""(create a) -> cleanup a
+                    (create a) -> update a
+                    keep (create a)
+                    update a -> cleanup a""",
+    ),
+    Case(
+        "another type is left to a step while the resource is worked on",
+        before="a",
+        running="update a",
+        after="a:U",
+        expected="""(update a) -> cleanup a
+                    (update a) -> update a
+                    update a -> cleanup a""",
     ),
     Case(
         "a removed resource of which nothing was made needs no task",
@@ -351,6 +372,17 @@ UPDATES = [
         after="a:O, b",
         converge=True,
         expected="observe a -> update a\n update a -> cleanup a",
+    ),
+    Case(
+        "converge does not look at what is worked on",
+        before="a:O",
+        running="update a",
+        after="a:O",
+        converge=True,
+        expected="""(update a) -> cleanup a
+                    (update a) -> update a
+                    keep (update a)
+                    update a -> cleanup a""",
     ),
     Case(
         "a replaced row that is still there goes",
