@@ -27,7 +27,7 @@ class RequeueRequest:
     begun: Mapping[TaskId, bool] = field(default_factory=dict)
     done: Collection[TaskId] = ()
     nested: Collection[TaskId] = ()
-    counted: Collection[TraversalNumber] | None = None
+    counted: Collection[TraversalNumber | None] | None = None
 
 
 def stopped_tasks(conn: Connection, claimed: Sequence[Task], request: RequeueRequest) -> set[TaskId]:

@@ -184,7 +184,7 @@ def _cancel_stopped(
         begun={o.task_id: o.changes["progress"] is not None for o in accepted if "progress" in o.changes},
         done={o.task_id for o in accepted if o.state == TaskState.HELD},
         nested={o.task_id for o in accepted if o.waits_on is not None and o.waits_on.is_stack},
-        counted={number for number in numbers if number is not None} if only_parked else None,
+        counted=set(numbers) if only_parked else None,
     )
     ended = stopped_tasks(conn, waiting, request)
     return [_cancelled(o, rows[o.task_id]) if o.task_id in ended else o for o in accepted]
@@ -252,7 +252,7 @@ def exchange(
     # The rows that tasks will wait for come first: who changes such a row locks it first, too, and then wakes
     # the tasks.  A change before our lock is seen here; a change after our commit finds the task parked.  No
     # change is lost.
-    parked = [(o.waits_on, o) for o in outcomes if o.state == TaskState.PARKED and o.waits_on is not None]
+    parked = [(o.waits_on, o) for o in outcomes if o.waits_on is not None]
     awaited = lock_awaited(conn, parked) if parked else Awaited()
     # The fence: from here on the tasks' rows are locked, and no other attempt can take them.
     admitted = admit(conn, outcomes, who=who, is_paused=bool(awaited.paused))
@@ -276,7 +276,7 @@ def exchange(
         free = [task for task in free if task.traversal not in aborted]
     # The continuation: a thread that has just ended a task takes a successor at once, without a hint.  Such a
     # task goes from waiting to running, so nobody else sees it as ready.  Hints announce the others.
-    fresh = min(len(admitted.accepted), slots - min(others, (slots + 1) // 2))
+    fresh = continued(len(admitted.accepted), slots=slots, others=others)
     chosen, announced = choose(free, list(ready), hinted, slots=slots, fresh=fresh)
     if later := free[len(chosen) :]:
         ready.update(_unblock(conn, later, now=now))
@@ -319,6 +319,14 @@ def _hit(hook: str, outcome: Outcome, admitted: Admission) -> BreakpointHit:
     if new is not None:
         task = replace(task, resource_id=new.id, kind=TaskKind.CREATE)
     return BreakpointHit(task, hook)
+
+
+def continued(stored: int, *, slots: int, others: int) -> int:
+    """Return how many claims may come from the transaction itself: one for each outcome that it stores.
+
+    :param others: hinted tasks of other projects.  Up to half of the slots are kept for them.
+    """
+    return min(stored, slots - min(others, (slots + 1) // 2))
 
 
 def choose(
@@ -370,7 +378,7 @@ def _store(
     if parkings:
         transitions.park(conn, parkings)
     # A step has ended, so its task has not killed the conductor: earlier losses do not count any more.
-    survived = [o.task_id for o in accepted if admitted.rows[o.task_id].losses and o.state not in FINAL]
+    survived = [o.task_id for o in accepted if admitted.rows[o.task_id].losses]
     if survived:
         losses.forget(conn, survived)
     for state, end in () if admitted.completed else _ENDS.items():

@@ -27,7 +27,7 @@ from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import TaskId
-from stoker.db.rows import ReadyTasks
+from stoker.db.rows import Event, ReadyTasks
 from stoker.db.schema import tables
 from stoker.db.states import Standing, Status, TaskState
 from stoker.db.work import breakpoints, cancel, clear_breakpoints, due_tasks, member_claims
@@ -344,6 +344,17 @@ def test_the_first_of_several_breakpoints_aborts_the_action_once(database: Datab
     assert (traversal.open_tasks, traversal.held_tasks) == (1, 0), "d still runs"
     stored_events = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
     assert not any("paused until" in event.reason for event, _ in stored_events)
+
+
+@on("sqlite")
+def test_the_end_of_an_action_is_recorded_before_the_breakpoint_that_it_leads_to(database: Database) -> None:
+    graph = graph_of(database)
+    [a] = claim_all(database, [graph.tasks["a"]])
+    ended = Event.at_resource(a.resource, ("CREATE", Status.COMPLETE), "made", NOW)
+    step(database, [outcome(a, event=ended)], slots=0)
+    stored_events = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
+    reasons = [event.reason for event, _ in stored_events]
+    assert reasons == ["state changed", "made", "CREATE paused until Hook pre-create is cleared"]
 
 
 @on("sqlite")

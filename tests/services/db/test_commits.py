@@ -2,7 +2,7 @@
 
 import collections
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
 
 import pytest
 import sqlalchemy as sa
@@ -30,7 +30,9 @@ from stoker.db import events, resources
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
 from stoker.db.events import EventQuery
+from stoker.db.ids import ResourceId, WaitsOn
 from stoker.db.queries import stack_list
+from stoker.db.resources import ClaimedRows
 from stoker.db.rows import Outcome
 from stoker.db.states import Standing, Status, TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
@@ -331,6 +333,70 @@ def test_what_would_wait_behind_a_failure_ends(
     row = resource(database, graph.resources["one"])
     assert (task(database, one.task.id).state, (row.status, row.reason, row.cancelled)) == (ends, shown)
     assert traversal_of(database, graph.number).open_tasks == 1
+
+
+@on("sqlite")
+def test_a_replacement_is_not_made_behind_a_failure(database: Database) -> None:
+    graph = store_graph(database, {"one": [], "fails": []}, kind=TaskKind.UPDATE)
+    one, fails = claim_all(database, graph.ids)
+    step(database, [outcome(fails, TaskState.FAILED, reason="why")], slots=0)
+    step(database, [outcome(one, TaskState.READY, replacement=a_resource(graph.stack.id, 7))], slots=0)
+    assert task(database, one.task.id).state == TaskState.CANCELLED
+    assert resource(database, graph.resources["one"]).replaced_by is None
+
+
+@on("sqlite")
+@pytest.mark.parametrize("waits_for_nested", [False, True])
+def test_behind_a_failure_a_task_waits_for_its_nested_stack_only(
+    database: Database, waits_for_nested: bool
+) -> None:
+    graph = store_graph(database, {"one": [], "fails": []})
+    nested = store_graph(database, {"inner": []}, stack=a_stack(parent_id=graph.stack.id))
+    one, fails = claim_all(database, graph.ids)
+    step(database, [outcome(fails, TaskState.FAILED, reason="why")], slots=0)
+    resource_id = graph.resources["fails"]
+    waits_on = WaitsOn.stack(nested.stack.id) if waits_for_nested else WaitsOn.resource(resource_id)
+    step(database, [outcome(one, TaskState.PARKED, waits_on=waits_on)], slots=0)
+    assert task(database, one.task.id).state == (
+        TaskState.PARKED if waits_for_nested else TaskState.CANCELLED
+    )
+
+
+@on("sqlite")
+@pytest.mark.parametrize(
+    ("state", "hook", "expected"),
+    [(TaskState.PARKED, None, TaskState.CANCELLED), (TaskState.HELD, "post-update", TaskState.HELD)],
+)
+def test_a_carried_over_update_is_held_after_its_end_but_begins_no_more(
+    database: Database, state: TaskState, hook: str | None, expected: TaskState
+) -> None:
+    graph = store_graph(database, {"one": []}, kind=TaskKind.UPDATE)
+    [one] = claim_all(database, graph.ids)
+    set_task(database, one.task.id, standing=Standing.CARRIED_OVER)
+    step(database, [outcome(one, state, hook=hook)], slots=0)
+    assert task(database, one.task.id).state == expected
+
+
+@on("sqlite")
+def test_a_task_whose_resource_another_transaction_holds_stays_ready(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server skips the row; SQLite, which has one writer, holds none."""
+    graph = store_graph(database, {"first": [], "next": ["first"], "beside": []})
+    [first] = claim_all(database, [graph.tasks["first"]])
+    lock_free = resources.lock_free
+
+    def hold(conn: sa.Connection, ids: Iterable[ResourceId], claimed: Set[ResourceId]) -> ClaimedRows:
+        rows = lock_free(conn, ids, claimed)
+        rows.locked |= claimed
+        return rows
+
+    monkeypatch.setattr(resources, "lock_free", hold)
+    done = step(database, [outcome(first)], [graph.tasks["beside"]])
+    assert (list(done.claims), dict(done.ready)) == ([], {graph.traversal: [graph.tasks["next"]]})
+    assert sorted(done.locked) == [graph.tasks["next"], graph.tasks["beside"]]
+    states = [task(database, graph.tasks[name]).state for name in ("next", "beside")]
+    assert states == [TaskState.READY, TaskState.READY]
 
 
 @on("sqlite")

@@ -97,8 +97,10 @@ def test_a_signal_at_the_moment_of_the_parking_is_never_lost(database: Database)
 def test_what_waits_for_something_that_is_gone_is_ready_at_once(database: Database, awaited: WaitsOn) -> None:
     graph = store_graph(database, {"wait": []})
     [held] = claim_all(database, graph.ids)
-    done = step(database, [outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=awaited)])
-    assert [(claim.task.id, claim.task.attempt) for claim in done.claims] == [(held.task.id, 2)]
+    parked = outcome(held, TaskState.PARKED, due_at=NOW + 3600, waits_on=awaited)
+    assert step(database, [parked], slots=0).ready == {graph.traversal: graph.ids}
+    stored = task(database, held.task.id)
+    assert (stored.state, stored.due_at) == (TaskState.READY, NOW + 5)
 
 
 def child_of(database: Database, parent: Graph) -> Graph:

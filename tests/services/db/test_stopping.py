@@ -30,7 +30,7 @@ from services.db.rows import (
 from stoker.db import events, stacks, traversals
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
-from stoker.db.ids import TaskId, TraversalNumber
+from stoker.db.ids import TaskId, TraversalNumber, WaitsOn
 from stoker.db.rows import Task
 from stoker.db.schema import tables
 from stoker.db.stacks import DueStack
@@ -119,6 +119,17 @@ def test_a_superseded_task_that_is_parked_in_a_batch_is_cancelled(database: Data
     database.write(lambda conn: supersede(conn, graph))
     step(database, [outcome(ends), outcome(parks, TaskState.PARKED, due_at=NOW + 9)], slots=0)
     assert [task(database, task_id).state for task_id in graph.ids] == [TaskState.DONE, TaskState.CANCELLED]
+
+
+@on("sqlite")
+def test_a_superseded_task_that_would_wait_for_a_paused_stack_pauses_nothing(database: Database) -> None:
+    graph = store_graph(database, {"waits": []})
+    nested = store_graph(database, {"held": []}, stack=a_stack(remaining=50.0, parent_id=graph.stack.id))
+    [held] = claim_all(database, graph.ids)
+    database.write(lambda conn: supersede(conn, graph))
+    step(database, [outcome(held, TaskState.PARKED, waits_on=WaitsOn.stack(nested.stack.id))], slots=0)
+    assert task(database, held.task.id).state == TaskState.CANCELLED
+    assert not traversal_of(database, graph.number).waits_for_paused_children
 
 
 def waiting(of: Task) -> Task:

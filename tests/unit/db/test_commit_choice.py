@@ -3,7 +3,7 @@
 import typing
 
 import pytest
-from stoker.db.work.commit import choose
+from stoker.db.work.commit import choose, continued
 
 CASES: dict[str, tuple[dict[str, typing.Any], list[str], list[int]]] = {
     "nothing": ({}, [], []),
@@ -30,3 +30,21 @@ def test_a_commit_claims(case: str) -> None:
         state["free"], state["ready"], state["hinted"], slots=state["slots"], fresh=state["fresh"]
     )
     assert (list(chosen[0]), chosen[1]) == (free, numbered)
+
+
+@pytest.mark.parametrize(
+    ("stored", "slots", "others", "expected"),
+    [
+        (2, 9, 0, 2),
+        (9, 4, 0, 4),
+        (9, 4, 1, 3),
+        (9, 4, 9, 2),
+        (9, 5, 9, 2),
+        (9, 1, 9, 0),
+        (0, 4, 9, 0),
+    ],
+)
+def test_half_of_the_slots_are_kept_for_other_projects(
+    stored: int, slots: int, others: int, expected: int
+) -> None:
+    assert continued(stored, slots=slots, others=others) == expected
