@@ -33,7 +33,7 @@ from stoker.db.events import EventQuery
 from stoker.db.ids import ResourceId, WaitsOn
 from stoker.db.queries import stack_list
 from stoker.db.resources import ClaimedRows
-from stoker.db.rows import Outcome
+from stoker.db.rows import FailureCause, Outcome
 from stoker.db.states import Standing, Status, TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
 from stoker.shapes import Json
@@ -161,7 +161,18 @@ def test_a_failure_without_a_reason_is_one(database: Database) -> None:
     graph = store_graph(database, {"one": []})
     [one] = claim_all(database, graph.ids)
     assert step(database, [outcome(one, TaskState.FAILED)]).ended == [(graph.stack.id, Status.FAILED)]
-    assert stack_of(database, graph.stack.id).reason == "unknown"
+    stack = stack_of(database, graph.stack.id)
+    assert (stack.reason, stack.failure_cause) == ("unknown", FailureCause("unknown"))
+
+
+@on("sqlite")
+def test_a_stack_that_has_failed_names_the_cause(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    [one] = claim_all(database, graph.ids)
+    cause = FailureCause("no quota", "Conflict", "resources.one")
+    step(database, [outcome(one, TaskState.FAILED, reason="why", cause=cause)])
+    stack = stack_of(database, graph.stack.id)
+    assert (stack.reason, stack.failure_cause) == ("why", cause)
 
 
 def test_a_batch_stores_every_result_of_it(database: Database) -> None:

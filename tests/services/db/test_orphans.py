@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 from services.db.rows import (
     NOW,
+    A,
     B,
     Graph,
     claim_all,
@@ -22,7 +23,7 @@ from stoker.db.ids import TaskId
 from stoker.db.rows import Event, OrphanedCreate, ReadyTasks
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
-from stoker.db.work import orphans
+from stoker.db.work import member_claims, orphans
 
 pytestmark = pytest.mark.usefixtures("bystander")
 
@@ -73,6 +74,22 @@ def test_a_recorded_create_follows_its_conductor_to_another_name(database: Datab
     database.write(lambda conn: orphans.record_detached(conn, renamed, now=NOW))
     assert keepers(database, graph) == [keeper], "it is not recorded again"
     assert task(database, keeper).member == B.member
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_conductor_that_runs_no_step_says_that_nothing_is_to_wait_for(
+    database: Database, runs: bool
+) -> None:
+    graph = store_graph(database, {"one": []})
+    orphan = orphan_of(database, graph)
+    database.write(lambda conn: orphans.record(conn, orphan, now=NOW))
+    claims = [(orphan.task.id, orphan.task.attempt)]
+    over = [] if runs else claims
+    woken = database.write(
+        lambda conn: member_claims.answer(conn, A.member, requested=claims, over=over, lost=(), now=NOW)
+    )
+    assert list(woken.values()) == ([] if runs else [keepers(database, graph)])
+    assert task(database, orphan.task.id).member is None
 
 
 LATER = {"state": TaskState.DONE, "attempt": 2}

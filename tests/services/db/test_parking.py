@@ -28,7 +28,7 @@ from stoker.db import resources
 from stoker.db.engine import Database
 from stoker.db.ids import MemberId, ResourceId, TaskId, TraversalId, WaitsOn
 from stoker.db.rows import Outcome
-from stoker.db.states import REPEATED_TOGETHER, Status, TaskState, redelivery_delay
+from stoker.db.states import REPEATED_TOGETHER, Status, TaskKind, TaskState, redelivery_delay
 from stoker.db.work import due_tasks, member_claims, tasks
 from stoker.db.work.claim import Claim
 
@@ -171,6 +171,20 @@ def test_a_hint_is_repeated_by_one_of_many_and_ever_more_rarely(database: Databa
     assert [redelivery_delay(count) for count in (0, 1, 2, 3, 4, 99)] == [5, 10, 20, 40, 60, 60]
 
 
+@on("sqlite")
+def test_a_due_task_of_a_newer_release_counts_as_a_ready_one(database: Database) -> None:
+    graph = store_graph(database, {"known": [], "kind": [], "state": []}, kind=TaskKind.UPDATE)
+    set_task(database, graph.tasks["known"], state=TaskState.PARKED)
+    set_task(database, graph.tasks["kind"], kind="dance")
+    set_task(database, graph.tasks["state"], state="asleep")
+    due = database.read(lambda conn: due_tasks.due(conn, NOW + 5, limit=9))
+    assert [(one.state, one.kind) for one in due] == [
+        (TaskState.PARKED, TaskKind.UPDATE),
+        (TaskState.READY, TaskKind.CHECK),
+        (TaskState.READY, TaskKind.UPDATE),
+    ]
+
+
 def test_a_parked_task_is_woken_when_it_is_due_and_not_before(database: Database) -> None:
     graph = store_graph(database, {"one": []})
     [held] = claim_all(database, graph.ids)
@@ -235,8 +249,9 @@ def test_hints_that_a_dead_conductor_may_have_had_are_repeated_at_once(database:
     graph = store_graph(database, {f"r{number}": [] for number in range(4)})
     other = store_graph(database, {"r": []})
     claim_all(database, graph.ids[:1])
+    set_task(database, graph.ids[1], due_at=NOW + 1)
     hasten = functools.partial(due_tasks.hasten_hints, traversals=[graph.traversal], now=NOW + 1)
-    assert database.write(hasten) == 3
+    assert database.write(hasten) == 2
     due = database.read(lambda conn: due_tasks.due(conn, NOW + 1, limit=9))
     assert [item.id for item in due] == graph.ids[1:]
     assert task(database, other.ids[0]).due_at == NOW + 5

@@ -33,6 +33,7 @@ from stoker.db.events import EventQuery
 from stoker.db.ids import TaskId, TraversalNumber, WaitsOn
 from stoker.db.rows import Task
 from stoker.db.schema import tables
+from stoker.db.stack_states import ForbiddenTransition
 from stoker.db.stacks import DueStack
 from stoker.db.states import Status, TaskKind, TaskState, TraversalState
 from stoker.db.work import cancel as cancel_requests
@@ -93,6 +94,17 @@ def test_a_superseded_traversal_gives_nothing_to_claim(database: Database) -> No
     assert (done.refused, done.claims, done.ready, done.ended) == ([], [], {}, [])
     assert resource(database, graph.resources["run"]).physical_id == "p"
     assert stack_of(database, graph.stack.id).status == Status.IN_PROGRESS
+
+
+@on("sqlite")
+def test_no_action_of_a_deleted_stack_begins(database: Database) -> None:
+    graph = store_graph(database, {}, stack=a_stack(action="DELETE", status=Status.COMPLETE))
+
+    def begin(conn: sa.Connection) -> None:
+        stack_transitions.begin(conn, stacks.lock(conn, graph.stack.id), new_id(), action="UPDATE")
+
+    with pytest.raises(ForbiddenTransition):
+        database.write(begin)
 
 
 @PUT_BACK
