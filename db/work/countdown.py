@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import notifications, traversals
-from ..bulk import BATCH, OneOf, chunks
+from ..bulk import OneOf, chunks
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
 from ..rows import FailureCause, ReadyTasks, Task, Traversal
 from ..schema import tables
@@ -234,8 +234,7 @@ def _rests(conn: Connection, traversal: Traversal) -> bool:
     if conn.execute(child.where(s.c.remaining.is_(None)).limit(1)).first() is not None:
         return False
     children = conn.execute(child).scalars().all()
-    for start in range(0, len(children), BATCH):
-        chunk = sorted(children)[start : start + BATCH]
+    for chunk in chunks(children):
         locked = sa.select(s.c.remaining).where(s.c.id.in_(chunk)).order_by(s.c.id).with_for_update()
         if None in conn.execute(locked).scalars().all():
             return False
@@ -290,4 +289,4 @@ def newer_traversals(conn: Connection, ended: Sequence[Task]) -> set[TraversalNu
     for chunk in chunks(newer):
         rows = conn.execute(sa.select(t.c.finish_id).where(t.c.id.in_(chunk)).distinct()).scalars()
         numbers.update(TraversalNumber(number) for number in rows if number is not None)
-    return numbers - {task.finish_id for task in ended if task.finish_id is not None}
+    return numbers - {task.finish_id for task in ended}

@@ -71,7 +71,7 @@ def keeper_of(stack: Stack, tail: str, reason: str, *, now: float) -> Stack:
     return replace(
         stack,
         id=StackId(str(uuid.uuid4())),
-        name=(stack.name[: max(0, NAME_LENGTH - len(tail))] + tail)[-NAME_LENGTH:],
+        name=(stack.name[: NAME_LENGTH - len(tail)] + tail)[-NAME_LENGTH:],
         live_name=None,
         parent_id=stack.id,
         parent_resource_id=None,

@@ -32,7 +32,7 @@ def _new_rows(tasks: Iterable[Task]) -> Iterator[dict[str, typing.Any]]:
 
     def row_of(task: Task) -> dict[str, typing.Any]:
         row = task.to_row()
-        if task.state == TaskState.READY and task.due_at is not None:
+        if task.due_at is not None:
             row["due_at"] = task.due_at + turn_of(next(numbers))
         return row
 

@@ -310,6 +310,24 @@ def test_the_clock_pauses_when_a_lost_step_of_an_older_traversal_has_ended(
     assert clock(database, graph) == (None, 90)
 
 
+@on("sqlite")
+def test_the_clock_pauses_when_a_step_of_an_older_traversal_has_ended_among_others(
+    database: Database,
+) -> None:
+    graph = store_graph(
+        database, {"old": [], "held": [], "next": ["old"]}, stack=a_stack(deadline_at=NOW + 100)
+    )
+    set_task(database, graph.tasks["held"], state=TaskState.HELD, hook="pre-create")
+    set_task(database, graph.tasks["next"], pending=2)
+    set_traversal(database, graph.number, held_tasks=1)
+    other = store_graph(database, {"one": []})
+    claims = claim_all(database, [graph.tasks["old"], *other.ids])
+    older = {"traversal": "older", "standing": Standing.SUPERSEDED, "finish_id": None}
+    set_task(database, graph.tasks["old"], **older)
+    step(database, [outcome(claim) for claim in claims], now=NOW + 10, slots=0)
+    assert clock(database, graph) == (None, 90)
+
+
 def release_of_older(database: Database, graph: Graph, *, now: float) -> ReadyTasks:
     """Release the claim of `old`, which began for an older traversal of the stack."""
     [old] = claim_all(database, [graph.tasks["old"]])

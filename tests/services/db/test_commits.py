@@ -19,6 +19,7 @@ from services.db.rows import (
     raised,
     resource,
     set_task,
+    set_traversal,
     stack_of,
     step,
     store_graph,
@@ -34,7 +35,7 @@ from stoker.db.ids import ResourceId, WaitsOn
 from stoker.db.queries import stack_list
 from stoker.db.resources import ClaimedRows
 from stoker.db.rows import FailureCause, Outcome
-from stoker.db.states import Standing, Status, TaskKind, TaskState
+from stoker.db.states import Standing, Status, TaskKind, TaskState, TraversalState
 from stoker.db.work import member_claims, tasks
 from stoker.shapes import Json
 
@@ -471,3 +472,45 @@ def test_the_losses_of_a_task_are_forgotten_when_its_step_has_ended(
     set_task(database, one.task.id, losses={"hosts": ["b"]})
     step(database, [outcome(one, state, due_at=NOW + 9)], slots=0)
     assert task(database, one.task.id).losses is None
+
+
+@on("sqlite")
+def test_a_signal_that_fails_stops_nothing(database: Database) -> None:
+    graph = store_graph(database, {"signal": [], "other": []})
+    set_task(database, graph.tasks["signal"], kind=TaskKind.SIGNAL, finish_id=None)
+    [signal] = claim_all(database, [graph.tasks["signal"]])
+    step(database, [outcome(signal, TaskState.FAILED, reason="why")], slots=0)
+    assert task(database, graph.tasks["other"]).state == TaskState.READY
+    assert traversal_of(database, graph.number).open_tasks == 2
+
+
+@on("sqlite")
+def test_a_signal_and_the_last_task_of_a_traversal_end_together(database: Database) -> None:
+    graph = store_graph(database, {"signal": [], "last": []})
+    set_task(database, graph.tasks["signal"], kind=TaskKind.SIGNAL, finish_id=None)
+    set_traversal(database, graph.number, open_tasks=1)
+    ended = [outcome(claim) for claim in claim_all(database, graph.ids)]
+    assert step(database, ended).ended == [(graph.stack.id, Status.COMPLETE)]
+
+
+@on("sqlite")
+def test_a_batch_of_different_attempts_is_stored(database: Database) -> None:
+    graph = store_graph(database, {"first": [], "again": []})
+    _, again = claim_all(database, graph.ids)
+    database.write(lambda conn: member_claims.release(conn, [(again.task.id, 1)], now=NOW))
+    claim_all(database, graph.ids)
+    first, second = (task(database, task_id) for task_id in graph.ids)
+    assert (first.attempt, second.attempt) == (1, 2)
+    ended = [outcome_of(database, graph, name) for name in graph.tasks]
+    assert step(database, ended).ended == [(graph.stack.id, Status.COMPLETE)]
+
+
+@on("sqlite")
+def test_a_traversal_that_was_cancelled_stays_so_when_its_last_task_has_ended(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    [one] = claim_all(database, graph.ids)
+    cancelled = {"state": TraversalState.CANCELLED, "due_at": NOW + 9}
+    set_traversal(database, graph.number, **cancelled)
+    assert step(database, [outcome(one)]).ended == []
+    row = traversal_of(database, graph.number)
+    assert {"state": row.state, "due_at": row.due_at} == cancelled

@@ -1,6 +1,7 @@
 """The clocks of a tree of stacks, on each server, also when several of them stop or continue at once."""
 
 import pytest
+import sqlalchemy as sa
 from services.db.rows import (
     NOW,
     B,
@@ -16,12 +17,14 @@ from services.db.rows import (
     store_graph,
     task,
     together,
+    traversal_of,
 )
 from services.db.servers import SERVERS
 from stoker.db.engine import Database
-from stoker.db.ids import WaitsOn
+from stoker.db.ids import TraversalNumber, WaitsOn
+from stoker.db.schema import tables
 from stoker.db.states import TaskState
-from stoker.db.work import clear_breakpoints
+from stoker.db.work import clear_breakpoints, countdown
 
 pytestmark = pytest.mark.usefixtures("bystander")
 
@@ -110,3 +113,55 @@ def test_of_one_that_continues_and_one_that_stops_at_once_the_parent_continues(
     )
     assert raised(results) == []
     assert [is_paused(database, graph) for graph in (first, second, parent)] == [False, True, False]
+
+
+@on("sqlite")
+def test_a_parents_clock_runs_on_where_a_task_is_claimed_as_it_begins_to_wait(database: Database) -> None:
+    needs: dict[str, list[str]] = {"first": [], "waits": [], "next": ["first"]}
+    parent = store_graph(database, needs, stack=a_stack(deadline_at=NOW + 100))
+    paused = store_graph(database, {"held": []}, stack=a_stack(remaining=50.0, parent_id=parent.stack.id))
+    first, waits = claim_all(database, parent.ids[:2])
+    waits_on = WaitsOn.stack(paused.stack.id)
+    done = step(database, [outcome(first), outcome(waits, TaskState.PARKED, waits_on=waits_on)])
+    assert [claim.task.id for claim in done.claims] == [parent.tasks["next"]]
+    assert not is_paused(database, parent)
+
+
+@on("sqlite")
+def test_a_parents_clock_runs_on_where_a_child_continues_before_its_row_is_locked(database: Database) -> None:
+    parent, (first, second) = tree_of(database)
+    stop(database, first, now=NOW + 10)
+    s = tables.stack
+    continues = sa.update(s).where(s.c.id == first.stack.id).values(remaining=None, deadline_at=NOW + 200)
+
+    def look(
+        conn: sa.Connection, statement: sa.ClauseElement, rows: object, parameters: object, options: object
+    ) -> None:
+        is_lock = isinstance(statement, sa.Select) and statement._for_update_arg is not None
+        if is_lock and [column.key for column in statement.selected_columns] == ["remaining"]:
+            conn.execute(continues)
+
+    sa.event.listen(database.engine, "before_execute", look)
+    try:
+        stop(database, second, now=NOW + 30)
+    finally:
+        sa.event.remove(database.engine, "before_execute", look)
+    assert [is_paused(database, graph) for graph in (first, second, parent)] == [False, True, False]
+
+
+@on("sqlite")
+def test_no_timeout_runs_while_a_nested_stack_is_paused(database: Database) -> None:
+    """A group that scales waits for its nested stack, too, and no traversal counts that task."""
+    graph = store_graph(database, {"counted": [], "scales": []}, timeout=60.0)
+    set_task(database, graph.tasks["scales"], finish_id=None)
+    claim_all(database, graph.ids)
+    database.write(lambda conn: countdown.pause_parents(conn, graph.ids, now=NOW))
+    for task_id in graph.ids:
+        stored = task(database, task_id)
+        assert (stored.due_at, stored.expires_at) == (None, None)
+    assert traversal_of(database, graph.number).waits_for_paused_children
+
+
+@on("sqlite")
+def test_the_clock_of_a_traversal_that_was_purged_is_left_alone(database: Database) -> None:
+    database.write(lambda conn: countdown.pause_deadline(conn, TraversalNumber(9), now=NOW))

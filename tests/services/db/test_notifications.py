@@ -3,12 +3,13 @@
 import pytest
 import sqlalchemy as sa
 from services.db.rows import NOW, A, Graph, a_stack, claim_all, on, outcome, set_task, store_graph
-from stoker.db import notifications
+from stoker.db import events, notifications
 from stoker.db.engine import Database
+from stoker.db.events import EventQuery
 from stoker.db.notifications import Notification
 from stoker.db.rows import Outcome
 from stoker.db.states import Status, TaskKind, TaskState
-from stoker.db.work import clear_breakpoints
+from stoker.db.work import clear_breakpoints, endings, member_claims
 from stoker.db.work.commit import exchange
 
 pytestmark = [on("sqlite"), pytest.mark.usefixtures("bystander")]
@@ -81,3 +82,29 @@ def test_a_stack_that_has_failed_is_notified_before_its_rollback(database: Datab
         ("stack", "CREATE", Status.FAILED, "why"),
         ("stack", "ROLLBACK", Status.IN_PROGRESS, "Stack ROLLBACK started: why"),
     ]
+
+
+def test_a_scaling_that_is_cancelled_is_not_notified_as_ended(database: Database) -> None:
+    graph = store_graph(database, {"group": []}, kind=TaskKind.SCALE)
+    set_task(database, graph.tasks["group"], finish_id=None, traversal="older")
+    [group] = claim_all(database, graph.ids)
+
+    def release(conn: sa.Connection) -> list[Notification]:
+        heard = notifications.collect(conn)
+        member_claims.release(conn, [(group.task.id, group.task.attempt)], now=NOW)
+        return heard
+
+    assert database.write(release) == []
+
+
+def test_the_start_of_an_action_is_notified(database: Database) -> None:
+    graph = store_graph(database, {})
+
+    def begin(conn: sa.Connection) -> list[Notification]:
+        heard = notifications.collect(conn)
+        endings.record_stack_events(conn, [graph.stack], Status.IN_PROGRESS, "begins", by="x", now=NOW)
+        return heard
+
+    assert facts(graph, database.write(begin)) == [("stack", "CREATE", Status.IN_PROGRESS, "")]
+    stored_events = database.read(lambda conn: events.list_events(conn, EventQuery(graph.stack.id)))
+    assert [event.reason for event, _ in stored_events] == ["begins"]

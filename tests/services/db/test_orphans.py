@@ -10,16 +10,19 @@ from services.db.rows import (
     A,
     B,
     Graph,
+    a_stack,
     claim_all,
     resource,
     rows_in_their_order,
     set_task,
+    stack_of,
     store_graph,
     task,
+    traversal_of,
 )
 from stoker.db import events, resources
 from stoker.db.engine import Database
-from stoker.db.ids import TaskId
+from stoker.db.ids import MemberId, ResourceId, TaskId
 from stoker.db.rows import Event, OrphanedCreate, ReadyTasks
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState
@@ -90,6 +93,99 @@ def test_a_conductor_that_runs_no_step_says_that_nothing_is_to_wait_for(
     )
     assert list(woken.values()) == ([] if runs else [keepers(database, graph)])
     assert task(database, orphan.task.id).member is None
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("stack_name", "resource_name"), [("web", "one"), (LONG[:255], "one"), ("web", LONG[:250])]
+)
+def test_what_keeps_an_orphan_is_a_deletion_below_its_stack(
+    database: Database, stack_name: str, resource_name: str
+) -> None:
+    stack = a_stack(name=stack_name, depth=2, own_resources=7, tags=("a",))
+    graph = store_graph(database, {resource_name: []}, stack=stack)
+    orphan = orphan_of(database, graph)
+    made = replace(
+        orphan.resource, cancelled=True, reinstated=True, unhealthy=True, replaced_by=ResourceId(5)
+    )
+    number = database.write(lambda conn: orphans.record(conn, replace(orphan, resource=made), now=NOW))
+    deletion = task(database, number)
+    assert (deletion.pending, deletion.retries_left, deletion.definition) == (
+        0,
+        5,
+        {"retries_permanent": True},
+    )
+    assert deletion.finish_id is not None
+    assert traversal_of(database, deletion.finish_id).open_tasks == 1
+    row = resource(database, deletion.resource_id)
+    assert (row.cancelled, row.reinstated, row.unhealthy, row.replaced_by) == (False, False, False, None)
+    keeper = stack_of(database, deletion.stack_id)
+    tail = f"-{resource_name}-{orphan.task.id}"
+    assert keeper.name == (f"{stack_name[: 255 - len(tail)]}{tail}" if len(tail) < 255 else tail[-255:])
+    assert (keeper.parent_id, keeper.depth, keeper.own_resources, keeper.tags) == (stack.id, 3, 0, ())
+    assert (keeper.action, keeper.status) == ("DELETE", Status.IN_PROGRESS)
+
+
+@pytest.mark.parametrize(
+    ("state", "row", "is_recorded"),
+    [
+        (TaskState.CANCELLED, {}, True),
+        (TaskState.FAILED, {}, True),
+        (TaskState.CANCELLED, None, True),
+        (TaskState.CANCELLED, {"physical_id": "p"}, False),
+        (TaskState.DONE, {}, False),
+        (TaskState.RUNNING, {}, False),
+    ],
+)
+def test_a_detached_create_is_recorded_where_no_attempt_finds_its_product(
+    database: Database, state: TaskState, row: dict[str, typing.Any] | None, is_recorded: bool
+) -> None:
+    graph = store_graph(database, {"one": []})
+    orphan = orphan_of(database, graph)
+    set_task(database, orphan.task.id, state=state)
+
+    def change(conn: sa.Connection) -> None:
+        if row is None:
+            resources.delete_many(conn, [orphan.resource.id])
+        elif row:
+            resources.store_changes(conn, [{"id": orphan.resource.id, **row}], now=NOW)
+        orphans.record_detached(conn, orphan, now=NOW)
+
+    database.write(change)
+    assert len(keepers(database, graph)) == is_recorded
+
+
+def test_a_step_that_has_made_nothing_leaves_nothing_to_delete(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    orphan = orphan_of(database, graph)
+    assert resolve(database, orphan, None) == {}
+    assert keepers(database, graph) == []
+
+
+def test_an_object_whose_task_was_purged_is_nobodys(database: Database) -> None:
+    graph = store_graph(database, {"one": []})
+    orphan = orphan_of(database, graph)
+    database.write(
+        lambda conn: conn.execute(sa.delete(tables.task).where(tables.task.c.id == orphan.task.id))
+    )
+    assert list(resolve(database, orphan, "p").values()) == [keepers(database, graph)]
+
+
+@pytest.mark.parametrize("member", [None, A.member])
+def test_the_deletions_that_wait_for_a_dead_conductor_are_woken(
+    database: Database, member: MemberId | None
+) -> None:
+    graph = store_graph(database, {"one": [], "two": []})
+    claims = claim_all(database, graph.ids)
+    for claim, conductor in zip(claims, (A, B), strict=True):
+        orphan = OrphanedCreate(replace(claim.task, member=conductor.member), claim.resource)
+        database.write(lambda conn, orphan=orphan: orphans.record(conn, orphan, now=NOW))  # type: ignore[misc]
+    waiting = sorted(keepers(database, graph))
+    woken = database.write(lambda conn: orphans.abandon(conn, waiting, now=NOW, member=member))
+    expected = waiting if member is None else waiting[:1]
+    assert sorted(task_id for ids in woken.values() for task_id in ids) == expected
 
 
 LATER = {"state": TaskState.DONE, "attempt": 2}

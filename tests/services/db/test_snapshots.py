@@ -1,5 +1,7 @@
 """Rows of snapshots: what their traversals' ends make of them, and what they hold on to."""
 
+from dataclasses import asdict
+
 import pytest
 import sqlalchemy as sa
 from services.db.rows import (
@@ -9,6 +11,7 @@ from services.db.rows import (
     a_snapshot,
     a_stack,
     new_id,
+    set_traversal,
     step,
     store,
     store_graph,
@@ -16,7 +19,7 @@ from services.db.rows import (
 )
 from stoker.db import content, resources, snapshots
 from stoker.db.engine import Database
-from stoker.db.rows import Outcome, Snapshot, Stack
+from stoker.db.rows import FailureCause, Outcome, Snapshot, Stack
 from stoker.db.schema import tables
 from stoker.db.states import Status, TaskState, TraversalState
 from stoker.db.work import endings
@@ -125,3 +128,24 @@ def test_the_end_of_a_stack_closes_no_traversal_that_deletes_a_snapshot(database
 
     database.write(move)
     assert traversal_of(database, graph.number).state == TraversalState.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("failure", "left"), [(None, []), ("why", [("DELETE", "FAILED", "why")])], ids=["well", "badly"]
+)
+def test_the_deletion_of_a_single_snapshot_ends_beside_its_stack(
+    database: Database, failure: str | None, left: list[tuple[str, str, str]]
+) -> None:
+    graph = store_graph(database, {"one": []})
+    snapshot = stored_snapshot(database, graph.stack, action="DELETE", status=Status.IN_PROGRESS)
+    cause = None if failure is None else asdict(FailureCause(failure))
+    columns = {"open_tasks": 0, "failure": failure, "failure_cause": cause}
+    set_traversal(database, graph.number, traversal=snapshot.traversal, **columns)
+    ended = database.write(lambda conn: endings.finish(conn, {graph.number: 0}, by=None, now=NOW))
+    assert ended.stacks == {}
+    assert now(database, graph.stack) == left
+
+
+def test_the_traversal_of_a_stack_that_is_gone_ends_nothing(database: Database) -> None:
+    end = endings.StackEnd(new_id(), new_id())
+    assert database.write(lambda conn: endings.end_stacks(conn, [end], by=None, now=NOW)) == endings.Ended()

@@ -4,7 +4,7 @@ import types
 import typing
 
 import pytest
-from stoker.db.work.countdown import FinishedTask, is_last
+from stoker.db.work.countdown import FinishedTask, is_last, open_tasks
 from stoker.db.work.losses import is_last_chance
 
 Json = typing.Any
@@ -42,3 +42,9 @@ def test_a_traversal_fails_with_a_task_that_began_for_it(
 def test_a_task_has_its_last_chance_before_the_last_loss(losses: int, most: int, is_last: bool) -> None:
     task: Json = types.SimpleNamespace(losses={"hosts": ["a"] * losses} if losses else None)
     assert is_last_chance(task, most) is is_last
+
+
+def test_a_traversal_is_counted_down_by_those_of_the_ended_tasks_that_it_counts() -> None:
+    numbers: list[Json] = [7, None, 8, 7]
+    ended = [FinishedTask(types.SimpleNamespace(finish_id=number)) for number in numbers]  # type: ignore[arg-type]
+    assert open_tasks(ended) == {7: 2, 8: 1}
