@@ -20,7 +20,7 @@ from ...template.language import CompiledTemplate, is_template_name
 from ...template.merging import Named, merge_environments
 from ...template.operator_environment import OperatorEnvironment
 from ...template.parameters import declarations_of, declared_names
-from ...template.residual import holds_secret, is_deferred, is_node, mapping, members, quote, sealed
+from ...template.residual import holds_secret, is_deferred, mapping, members, quote, sealed
 from .requests import EXISTING, Goal
 
 SECRET_TEMPLATE = (
@@ -133,7 +133,7 @@ def secret_parameters(supplied: JsonMap, stored: Json, is_secret: Callable[[Json
 
     def judged(name: str, value: Json) -> bool:
         for place in places:
-            if is_node(place) and is_deferred(place) and not members(place):
+            if is_deferred(place) and not members(place):
                 return holds_secret(place)
             if name in members(place):
                 return holds_secret(members(place)[name])

@@ -35,15 +35,27 @@ def test_only_a_positive_number_limits_a_project(limit: int, quota: int) -> None
     assert QuotaName.STACKS in defaults
 
 
+def sample_of(limits: Json) -> list[tuple[str, str, bool]]:
+    """The options of a class of settings, with their defaults in the sample, and if a least is there."""
+    options = []
+    for field in dataclasses.fields(limits):
+        if setting := field.metadata.get(KEY):
+            part = re.search(rf"(?:#.*\n)*#{setting.option} = (.*)\n", SAMPLE)
+            assert part, setting.option
+            least = f"# Minimum value: {setting.least}\n"
+            options.append((field.name, part[1], setting.least is None or least in part[0]))
+    return options
+
+
+def declared(limits: Json) -> list[tuple[str, str, bool]]:
+    """The same options as the class declares them."""
+    fields = [field for field in dataclasses.fields(limits) if field.metadata.get(KEY)]
+    return [(each.name, "<None>" if each.default is None else str(each.default), True) for each in fields]
+
+
 @pytest.mark.parametrize("limits", [ProjectLimits(), SoftwareLimits(), TreeLimits()])
-def test_an_operator_reads_the_defaults_and_the_least_values_in_the_sample(limits: typing.Any) -> None:
-    declared = [each for each in dataclasses.fields(limits) if each.metadata.get(KEY)]
-    assert declared
-    for field in declared:
-        setting = field.metadata[KEY]
-        part = re.search(rf"(?:#.*\n)*#{setting.option} = (.*)\n", SAMPLE)
-        assert part
-        assert (part[1], part[0].count(f"# Minimum value: {setting.least}\n")) == (str(field.default), 1)
+def test_an_operator_reads_the_defaults_and_the_least_values_in_the_sample(limits: Json) -> None:
+    assert sample_of(limits) == declared(limits) != []
 
 
 def test_the_defaults_are_in_force() -> None:

@@ -81,6 +81,8 @@ def test_a_check_says_why_a_creation_has_failed_and_leaves_other_failures() -> N
 def test_what_depends_on_several_missing_ones_is_found_once() -> None:
     rows = rows_of("a, b(a), c(a), d(b c), e(d)", ", ".join(f"{name} INIT_COMPLETE" for name in "abcde"))
     assert list(marked(rows)) == ["a"]
+    rows["c"], rows["b"] = (replace(rows[name], action="CREATE") for name in "cb")
+    assert list(marked(rows)) == ["a"], "what it needs is there, and needs what is missing"
 
 
 def test_a_copy_of_a_snapshot_has_a_key_of_its_own_and_nothing_of_the_past() -> None:

@@ -14,8 +14,8 @@ Json = typing.Any
 
 class Typed(ResourceType):
     properties_schema = {
-        "size": Property("integer", required=True),
         "name": Property("string"),
+        "size": Property("integer", required=True),
         "any": Property("any"),
     }
     attributes_schema: typing.ClassVar = {"address": Attribute("the address"), ANY_NAME: Attribute("others")}

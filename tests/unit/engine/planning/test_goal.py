@@ -67,7 +67,9 @@ def test_a_search_for_hidden_names_that_takes_too_long_names_the_files() -> None
 )
 def test_an_environment_file_that_names_a_hidden_parameter_is_not_stored(text: str, *, stays: bool) -> None:
     files = {"e.yaml": text, EXISTING: "parameters: {word: y}", "other": "word"}
-    goal, environment = completed(Goal("", files=files, environment_files=[EXISTING, "e.yaml"]))
+    hidden = {"type": "string", "hidden": True}
+    template = {**HIDING, "parameters": {**HIDING["parameters"], "second": hidden}}
+    goal, environment = completed(Goal("", files=files, environment_files=[EXISTING, "e.yaml"]), template)
     assert set(goal.files) == {EXISTING, "other", *(["e.yaml"] if stays else [])}
     assert environment.parameters["word" if not stays else "plain"] == "x"
 

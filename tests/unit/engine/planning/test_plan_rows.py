@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from stoker.db.errors import DamagedRow
-from stoker.db.ids import ResourceId, SnapshotId
+from stoker.db.ids import ResourceId, SnapshotId, TaskId
 from stoker.db.rows import Resource, Task
 from stoker.db.states import REDELIVER_AFTER, DeadlinePolicy, TaskKind, TaskState
 from stoker.engine.planning.plan import (
@@ -17,12 +17,15 @@ from stoker.engine.planning.plan import (
     plan_create,
     plan_delete,
     same_goal,
+    task_key,
+    tasks_by_resource,
 )
 from stoker.engine.planning.update import TypeFacts, UpdatePlanner
 from stoker.resources.contract.plugin import ResourceType
 from stoker.resources.registry import ResourceRegistry
 from stoker.template.language import CompiledTemplate, ResourceSettings
 from unit.engine.planning.test_table import SCOPE, Types, compiled, drawn, rows_of, running_on
+from unit.engine.test_quotas import declared, sample_of
 
 Json = typing.Any
 
@@ -142,6 +145,14 @@ def test_an_adoption_that_was_stopped_has_made_nothing_unless_a_nested_stack_con
     row = replace(rows["a"], cancelled=True, physical_id=physical_id, data={"id": 1})
     plan = updated({"a": row}, compiled(template))
     assert (plan.tasks[0].kind == TaskKind.ADOPT) is adopts
+
+
+def test_only_an_adoption_that_was_stopped_counts_as_nothing() -> None:
+    rows = rows_of("a", "a ADOPT_COMPLETE")
+    assert drawn(updated(rows, compiled("a")), rows) == []
+    rows = rows_of("a", "a CREATE_FAILED")
+    rows["a"] = replace(rows["a"], cancelled=True, physical_id=None)
+    assert drawn(updated(rows, compiled("a")), rows) == ["create new a -> delete a"]
 
 
 def test_an_adoption_reads_the_rows_from_before_and_comes_before_their_changes() -> None:
@@ -319,11 +330,33 @@ def test_a_breakpoint_ends_the_action_where_that_is_requested_and_possible(
     assert replace(stops, active=False).of(TaskKind.CREATE, settings) is None
 
 
+def test_a_breakpoint_ends_no_action_where_nobody_says_so() -> None:
+    settings = ResourceSettings(hooks=frozenset({"pre-create"}))
+    assert PlannedBreakpoints().of(TaskKind.CREATE, settings) == {"pre-create": {}}
+    assert PlannedBreakpoints(abort=True).of(TaskKind.CREATE, settings) == {"pre-create": {"abort": True}}
+
+
+def test_an_operator_reads_the_defaults_of_actions_in_the_sample() -> None:
+    assert sample_of(Defaults()) == declared(Defaults()) != []
+    assert Defaults().deadline_policy == DeadlinePolicy.PAUSES
+
+
+def test_a_task_has_the_same_key_in_each_attempt_and_release() -> None:
+    assert task_key(TaskId(7)) == "36a1bcb0-b335-5f90-bd9b-e70c3dfd5993"
+    assert task_key(TaskId(8)) != task_key(TaskId(7))
+
+
+def test_tasks_are_found_by_their_resources() -> None:
+    running = running_on(rows_of("a, b"), "create a, update b")
+    assert tasks_by_resource(running.values()) == running
+
+
 def test_a_definition_is_stored_without_its_defaults_and_refused_with_what_is_unknown() -> None:
     definition = TaskDefinition(type="T", retain=True)
     assert definition.to_json() == {"type": "T", "retain": True}
     assert TaskDefinition.from_json({"type": "T", "retain": True}) == definition
     assert TaskDefinition.from_json(None) == TaskDefinition()
+    assert (TaskDefinition().retain, TaskDefinition().retries_permanent) == (False, False)
     with pytest.raises(DamagedRow, match="A stored definition cannot be read: .*colour"):
         TaskDefinition.from_json({"colour": "red"})
 

@@ -483,7 +483,7 @@ def test_what_is_still_to_be_adopted_cannot_be_changed_before() -> None:
     rows["a"] = replace(rows["a"], physical_id="x")
     same = UpdatePlanner(list(rows.values()), compiled("a"), {}, SCOPE, Types()).plan()
     assert drawn(same, rows) == ["adopt a"]
-    with pytest.raises(StillToBeAdopted):
+    with pytest.raises(StillToBeAdopted, match="Resource a is still to be adopted"):
         UpdatePlanner(list(rows.values()), compiled("a=2"), {}, SCOPE, Types()).plan()
 
 
