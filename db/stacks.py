@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
 from . import bulk, content, event_sinks, statements, usage
-from .bulk import OneOf, Write
+from .bulk import OneOf, Write, chunks
 from .errors import NameTaken, NotFound
 from .ids import ContentId, ResourceId, StackId, TraversalId
 from .rows import GOAL, ListedStack, Stack
@@ -128,8 +128,7 @@ def with_tags(conn: Connection, rows: Iterable[Mapping[str, typing.Any]]) -> lis
 def tagged(conn: Connection, stacks: Sequence[S]) -> list[S]:
     """Return the stacks with their tags, which are read by few queries."""
     tags: dict[str, list[str]] = {}
-    for start in range(0, len(stacks), 500):
-        chunk = [stack.id for stack in stacks[start : start + 500]]
+    for chunk in chunks(stack.id for stack in stacks):
         for stack_id, tag in conn.execute(_TAGS, {"ids": chunk}):
             tags.setdefault(stack_id, []).append(tag)
     return [replace(stack, tags=tuple(tags[stack.id])) if stack.id in tags else stack for stack in stacks]
@@ -288,7 +287,7 @@ class LateStack:
     traversal: TraversalId
     action: str
     status: str
-    has_sinks: bool = False
+    has_sinks: bool
 
 
 _LATE = [tables.stack.c[name] for name in LateStack.__dataclass_fields__]

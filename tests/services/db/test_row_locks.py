@@ -20,9 +20,9 @@ from services.db.rows import (
     set_traversal,
     store_graph,
 )
-from stoker.db import resources
+from stoker.db import resources, stacks, traversals
 from stoker.db.engine import Database
-from stoker.db.ids import WaitsOn
+from stoker.db.ids import ContentId, WaitsOn
 from stoker.db.rows import OrphanedCreate, Outcome, Task
 from stoker.db.schema import tables
 from stoker.db.states import Standing, TaskKind, TaskState
@@ -177,6 +177,32 @@ OPERATIONS: dict[str, tuple[Act, list[str]]] = {
     "repeat hints": (
         lambda conn, graph, _: due_tasks.repeat_hints(conn, due_tasks.due(conn, NOW + 99, limit=99), now=NOW),
         ["task unless locked"],
+    ),
+    "lock a stack": (lambda conn, graph, _: stacks.lock(conn, graph.stack.id), ["stack"]),
+    "lock stacks": (lambda conn, graph, _: stacks.lock_each(conn, [graph.stack.id]), ["stack"]),
+    "lock a stack of a signal": (lambda conn, graph, _: stacks.lock_as_late(conn, graph.stack.id), ["stack"]),
+    "lock nested stacks": (lambda conn, graph, _: stacks.lock_inside(conn, [graph.stack.id]), ["stack"]),
+    "lock stacks that are due": (
+        lambda conn, graph, _: stacks.lock_due(conn, [graph.stack.id], NOW),
+        ["stack unless locked"],
+    ),
+    "rename a content": (
+        lambda conn, graph, _: stacks.rename_content(conn, graph.stack.id, ContentId("t"), ContentId("u")),
+        ["stack"],
+    ),
+    "lock a traversal": (lambda conn, graph, _: traversals.lock(conn, graph.number), ["traversal"]),
+    "ask for failures": (lambda conn, graph, _: traversals.lock_failed(conn, [graph.number]), ["traversal"]),
+    "ask for failures elsewhere": (
+        lambda conn, graph, _: traversals.lock_failed(conn, [graph.number], [graph.number]),
+        ["traversal shared"],
+    ),
+    "look whether a traversal has ended": (
+        lambda conn, graph, _: traversals.count_down_each(conn, {graph.number: 0}, []),
+        ["traversal"],
+    ),
+    "purge a traversal": (
+        lambda conn, graph, _: traversals.purge(conn, graph.traversal, again=1.0, has_tasks=lambda: True),
+        ["traversal"],
     ),
     "hasten hints": (
         lambda conn, graph, _: due_tasks.hasten_hints(conn, [graph.traversal], now=NOW),

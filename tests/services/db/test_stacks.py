@@ -23,7 +23,7 @@ from services.db.servers import SERVERS
 from stoker.db import events, resources, snapshots, stacks
 from stoker.db.engine import Database
 from stoker.db.errors import NameTaken, NotFound
-from stoker.db.ids import StackId, TraversalId
+from stoker.db.ids import ContentId, ResourceId, StackId, TraversalId
 from stoker.db.queries import stack_list
 from stoker.db.rows import Event, FailureCause, Stack
 from stoker.db.schema import tables
@@ -367,3 +367,110 @@ def test_resources_of_a_tree_are_those_below_the_stack_and_no_cousins(database: 
 def test_a_traversal_without_tasks_can_be_requested(database: Database) -> None:
     assert database.read(lambda conn: tasks.of_traversal(conn, new_id())) == []
     assert database.read(lambda conn: tasks.get(conn, 10**15)) is None  # type: ignore[arg-type]
+
+
+def test_stacks_that_are_moved_here_are_stored_together(database: Database) -> None:
+    moved = [
+        a_stack(name="first", tags=("a", "b")),
+        a_stack(name="second", status=Status.FAILED, failure_cause=FailureCause("why"), tags=("c",)),
+    ]
+    database.write(lambda conn: stacks.insert_many(conn, moved))
+    database.write(lambda conn: stacks.insert_many(conn, []))
+    assert [stack_of(database, stack.id) for stack in moved] == moved
+    query = sa.select(tables.content_use.c.holder_id).distinct()
+    holders = database.read(lambda conn: conn.execute(query).scalars().all())
+    assert sorted(holders) == sorted(stack.id for stack in moved)
+
+
+def test_the_tags_of_more_stacks_than_a_query_reads_are_those_of_each(database: Database) -> None:
+    stored = [a_stack(tags=(f"t{number}",)) for number in range(502)]
+    database.write(lambda conn: stacks.insert_many(conn, stored))
+    untagged = [replace(stack, tags=()) for stack in stored]
+    tagged = database.read(lambda conn: stacks.tagged(conn, untagged))
+    assert [stack.tags for stack in tagged] == [stack.tags for stack in stored]
+
+
+def test_a_content_is_replaced_wherever_its_stack_names_it(database: Database) -> None:
+    previous = {"template": "t1", "environment": "old", "files": "f1", "parameters": {}}
+    stack = store(database, a_stack(template_id="old", previous=previous), a_stack(template_id="old"))
+    assert database.write(
+        lambda conn: stacks.rename_content(conn, stack.id, ContentId("old"), ContentId("new"))
+    )
+    stored = stack_of(database, stack.id)
+    assert (stored.template_id, stored.environment_id, stored.files_id) == ("new", "e", "f")
+    assert stored.previous == {**previous, "environment": "new"}
+    assert stacks.contents_of(vars(stored)) == {"new", "e", "f", "t1", "f1"}
+    u = tables.content_use.c
+    query = sa.select(u.content_id).where(u.holder_id == stack.id)
+    used = database.read(lambda conn: conn.execute(query).scalars().all())
+    assert sorted(used) == ["e", "f", "f1", "new", "t1"]
+    assert not database.write(
+        lambda conn: stacks.rename_content(conn, new_id(), ContentId("a"), ContentId("b"))
+    )
+
+
+def test_the_mark_for_rollback_is_taken_off_one_stack(database: Database) -> None:
+    marked = [a_stack(rollback_at=NOW), a_stack(rollback_at=NOW)]
+    store(database, *marked)
+    database.write(lambda conn: stacks.skip_rollback(conn, marked[0].id))
+    assert [stack_of(database, stack.id).rollback_at for stack in marked] == [None, NOW]
+
+
+def test_stacks_in_progress_are_counted_by_shard(database: Database) -> None:
+    deadlines = [(7, NOW), (7, NOW), (7, None), (8, NOW), (9, None)]
+    store(database, *(a_stack(shard=shard, deadline_at=deadline) for shard, deadline in deadlines))
+    assert database.read(stacks.in_progress_by_shard) == {7: 2, 8: 1}
+
+
+@pytest.mark.parametrize(
+    ("project_id", "name", "taken"), [("p", "web", True), ("q", "web", False), ("p", "x", False)]
+)
+def test_whether_a_name_is_taken_is_known(
+    database: Database, project_id: str, name: str, taken: bool
+) -> None:
+    store(database, a_stack(project_id="p", name="web"))
+    assert database.read(lambda conn: stacks.is_taken(conn, project_id, name)) is taken
+
+
+def test_a_stack_that_is_deleted_is_no_undeleted_one(database: Database) -> None:
+    stack = store(database, a_stack(tags=("a",)))
+    assert database.read(lambda conn: stacks.find_undeleted(conn, stack.id)) == stack
+    database.write(lambda conn: delete_stack(conn, stack, NOW))
+    assert database.read(lambda conn: stacks.find_undeleted(conn, stack.id)) is None
+    assert database.read(lambda conn: stacks.find_undeleted(conn, new_id())) is None
+
+
+def test_the_nested_stack_of_a_resource_is_found_by_both_of_their_ids(database: Database) -> None:
+    root = store(database, a_stack())
+    fields = {"live_name": None, "root_id": root.id, "depth": 1}
+    own = a_stack(parent_id=root.id, parent_resource_id=5, tags=("a",), **fields)
+    others = [
+        a_stack(parent_id=root.id, parent_resource_id=6, **fields),
+        a_stack(parent_id=new_id(), parent_resource_id=5, **fields),
+        a_stack(parent_id=root.id, parent_resource_id=5, deleted_at=NOW, **fields),
+    ]
+    store(database, *others, own)
+
+    def nested(resource_id: int) -> Stack | None:
+        return database.read(lambda conn: stacks.of_resource(conn, root.id, ResourceId(resource_id)))
+
+    assert (nested(5), nested(7)) == (own, None)
+    assert database.read(lambda conn: stacks.ids_inside(conn, [root.id])) == sorted(
+        [own.id, others[0].id, others[2].id]
+    )
+
+
+def test_all_stacks_of_a_tree_have_event_sinks_with_its_root(database: Database) -> None:
+    root = store(database, a_stack())
+    nested = a_stack(live_name=None, root_id=root.id, parent_id=root.id, depth=1)
+    stranger = a_stack()
+    store(database, nested, stranger)
+
+    def with_sinks(stack: Stack, *names: str) -> list[bool]:
+        sinks = [(name, 60) for name in names]
+        database.write(lambda conn: stacks.set_event_sinks(conn, stack, sinks, NOW))
+        return [stack_of(database, each.id).has_sinks for each in (root, nested, stranger)]
+
+    assert with_sinks(root, "a") == [False, True, False], "the caller sets it in the root"
+    assert with_sinks(nested) == [False, True, False], "those of a nested stack are its root's"
+    assert with_sinks(root) == [False, False, False]

@@ -100,11 +100,30 @@ def test_the_first_failure_is_kept(database: Database, aborted: bool) -> None:
 
 
 def test_those_that_failed_are_distinguished_from_the_others(database: Database) -> None:
-    for number in range(5, 8):
-        stored(database, a_traversal(number, failure="why" if number == 6 else None))
+    for number in range(5, 9):
+        stored(database, a_traversal(number, failure="why" if number in (6, 8) else None))
     numbers = [TraversalNumber(n) for n in (4, 5, 6, 7)]
+    shared = [TraversalNumber(n) for n in (6, 7, 8)]
     assert database.write(lambda conn: traversals.lock_failed(conn, numbers)) == {6}
+    assert database.write(lambda conn: traversals.lock_failed(conn, numbers, shared)) == {6}
     assert database.write(lambda conn: traversals.lock_failed(conn, [])) == set()
+
+
+def test_a_traversal_that_was_purged_is_neither_counted_nor_failed(database: Database) -> None:
+    traversal = stored(database, a_traversal())
+    other = stored(database, a_traversal(6))
+    purged = TraversalNumber(9)
+
+    def count(conn: sa.Connection) -> None:
+        assert traversals.count_down(conn, purged, 1) is None
+        assert traversals.count_down_each(conn, {purged: 1}, []) == {}
+        assert traversals.count_down_each(conn, {}, []) == {}
+        rows = traversals.count_down_each(conn, {purged: 1, traversal.id: 2, other.id: 0}, [])
+        assert rows == {traversal.id: replace(traversal, open_tasks=1), other.id: other}
+        traversals.fail(conn, purged, "why", None, aborted=False)
+
+    database.write(count)
+    assert traversal_of(database, traversal.id).open_tasks == 1
 
 
 def test_a_paused_child_is_noted_and_the_end_is_stored(database: Database) -> None:
