@@ -1,5 +1,6 @@
 """The reply to a request, and the links in it."""
 
+import io
 import itertools
 import json
 import re
@@ -62,15 +63,20 @@ def json_text(body: Json) -> bytes:
 def listing(name: str, views: Iterable[Json]) -> Reply:
     """Return a reply whose body is an object with one list.
 
-    Its text is made part by part: of a list of ten thousand never all views are in memory.
+    Its text is made part by part: of a list of ten thousand never all views are in memory, and its text once.
 
     :param views: the entries of the list.
     """
     entries = iter(views)
-    parts = []
+    text = io.BytesIO()
+    text.write(b'{"%b":[' % name.encode())
+    comma = b""
     while part := list(itertools.islice(entries, PART)):
-        parts.append(json_text(part)[1:-1])
-    return Reply(text=b'{"%b":[%b]}' % (name.encode(), b",".join(parts)))
+        text.write(comma)
+        text.write(json_text(part)[1:-1])
+        comma = b","
+    text.write(b"]}")
+    return Reply(text=text.getvalue())
 
 
 def quoted(part: str) -> str:

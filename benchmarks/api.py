@@ -221,9 +221,7 @@ class Bench:
         )
         for table, changed in idle.CHANGED.items():
             changed_here = changed.replace("% 1000", f"% {projects}")
-            self._postgres.execute(
-                idle.COPY.format(table=table, count=stacks, changed=changed_here), self._database
-            )
+            idle.copy_rows(self._postgres, self._database, table, stacks, changed_here)
         # The copies have ids that the sequence has not given out.
         sequence = "SELECT setval(pg_get_serial_sequence('event', 'id'), (SELECT max(id) FROM event))"
         self._postgres.execute(sequence, self._database)

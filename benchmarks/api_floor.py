@@ -13,6 +13,7 @@ import typing
 import uuid
 from collections.abc import Sequence
 
+import idle
 import psycopg
 from psycopg.types.json import Jsonb
 from stoker.cli.http.limits import ConnectionLimits
@@ -104,9 +105,10 @@ def _copied(conn: psycopg.Connection, name: str, stack_id: str) -> Table:
     key = {"stack": "id", "content_use": "holder_id"}.get(name, "stack_id")
     conn.execute(f"DROP TABLE IF EXISTS floor_{name}".encode())
     conn.execute(f"CREATE TABLE floor_{name} (LIKE {name} INCLUDING ALL)".encode())
-    cursor = conn.execute(f"SELECT * FROM {name} WHERE {key} = %s".encode(), (stack_id,))
-    columns = [column.name for column in cursor.description or ()]
-    return Table(name, columns, cursor.fetchall())
+    columns = [str(column) for (column,) in conn.execute(idle.WRITTEN.format(table=name).encode())]
+    listed = ", ".join(columns)
+    rows = conn.execute(f"SELECT {listed} FROM {name} WHERE {key} = %s".encode(), (stack_id,)).fetchall()
+    return Table(name, columns, rows)
 
 
 def _write(dsn: str, tables: Sequence[Table], stacks: int, barrier: typing.Any) -> None:
@@ -126,7 +128,7 @@ def _write(dsn: str, tables: Sequence[Table], stacks: int, barrier: typing.Any) 
 
 def _insert(conn: psycopg.Connection, table: Table, stack_id: str) -> None:
     values = ", ".join(["%s"] * len(table.columns))
-    statement = f"INSERT INTO floor_{table.name} ({', '.join(map(_quoted, table.columns))}) VALUES ({values})"
+    statement = f"INSERT INTO floor_{table.name} ({', '.join(table.columns)}) VALUES ({values})"
     for row in table.rows:
         new = {name: stack_id if name != "id" else _new_id(table, stack_id) for name in NEW[table.name]}
         new |= {"uuid": str(uuid.uuid4())} if "uuid" in new else {}
@@ -138,10 +140,6 @@ def _insert(conn: psycopg.Connection, table: Table, stack_id: str) -> None:
 
 def _new_id(table: Table, stack_id: str) -> str | int:
     return stack_id if table.name == "stack" else uuid.uuid4().int >> 66
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"'
 
 
 def _adapted(value: typing.Any) -> typing.Any:

@@ -63,10 +63,19 @@ CHANGED = {
     "content_use": f"'holder_id', {ID}",
 }
 """Table -> the columns that differ in the copy numbered n, as jsonb_build_object takes it."""
-COPY = """
-INSERT INTO {table} SELECT made.* FROM {table} stored, generate_series(1, {count}) n,
-    LATERAL jsonb_populate_record(stored, jsonb_build_object({changed})) made
+_COPY = """
+INSERT INTO {table} ({columns})
+SELECT {columns} FROM (
+    SELECT made.* FROM {table} stored, generate_series(1, {count}) n,
+        LATERAL jsonb_populate_record(stored, jsonb_build_object({changed})) made
+) copied
 """
+WRITTEN = """
+SELECT quote_ident(column_name) FROM information_schema.columns
+WHERE table_schema = current_schema() AND table_name = '{table}' AND is_generated = 'NEVER'
+ORDER BY ordinal_position
+"""
+"""The columns of a table that a statement may write."""
 
 
 class Usage(typing.NamedTuple):
@@ -152,8 +161,17 @@ def fill(installation: Deployment, postgres: PostgreSQL, name: str, count: int) 
     postgres.execute("DELETE FROM task", name)
     postgres.execute("DELETE FROM traversal", name)  # Its purge would be activity within the measurement.
     for table, changed in CHANGED.items():
-        postgres.execute(COPY.format(table=table, count=count, changed=changed), name)
+        copy_rows(postgres, name, table, count, changed)
     postgres.execute("VACUUM ANALYZE", name)
+
+
+def copy_rows(postgres: PostgreSQL, database: str, table: str, count: int, changed: str) -> None:
+    """Copy each row of a table so many times.
+
+    :param changed: the columns that differ, as in CHANGED.
+    """
+    columns = ", ".join(str(column) for (column,) in postgres.execute(WRITTEN.format(table=table), database))
+    postgres.execute(_COPY.format(table=table, columns=columns, count=count, changed=changed), database)
 
 
 def usage(installation: Deployment, postgres: PostgreSQL, name: str, *hosts: str) -> Usage:

@@ -291,8 +291,11 @@ def settings_for(env: Environment, path: Sequence[str], budget: Budget | None = 
     the most exact name wins.
     """
     if not env.registry.get("resources"):
-        return ResourceSettings()
+        return _NO_SETTINGS
     return combined(_entries(env, path, budget or Budget()))
+
+
+_NO_SETTINGS = ResourceSettings()
 
 
 class MappedType(typing.NamedTuple):

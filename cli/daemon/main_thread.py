@@ -90,7 +90,6 @@ class DaemonService(service.ServiceBase):  # type: ignore[misc]
         # Imported modules stay: the collector need not walk over them in each of its rounds.  They hold next
         # to no garbage, so a round before this would only cost a twentieth of the start.
         gc.freeze()
-        limit_arenas()
         try:
             self._daemon.start()
         except (OSError, WrongConfiguration) as error:
@@ -129,6 +128,7 @@ def run(program: str, daemon: Daemon) -> int:
     The exit code is that of `serve`, or 1 if the daemon could not start, failed, left something unfinished,
     or if nobody reads its output any more.
     """
+    limit_arenas()  # Before the launcher starts threads.
     launched = DaemonService(program, daemon)
     launcher = service.Launcher(cfg.CONF)
     launcher.launch_service(launched)

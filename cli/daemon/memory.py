@@ -3,17 +3,17 @@
 import ctypes
 import os
 
-ARENAS = 2
-"""More would serve threads that allocate at the same moment, and Python's seldom do."""
+ARENAS = 1
+"""More would serve threads that allocate at the same moment, as those of Python seldom do."""
 _M_ARENA_MAX = -8
 """The parameter of mallopt(3)."""
 
 
 def limit_arenas() -> None:
-    """Let threads share arenas, where the C library is glibc; called before there are many threads.
+    """Let all threads use one arena, where the C library is glibc; called before there are other threads.
 
-    By default up to eight for each core have one of their own, which keeps what its thread has freed.  The
-    environment's limit wins.
+    By default up to eight for each core have one of their own, which keeps what its thread has freed.  Such a
+    thread keeps its arena, so it is too late once there are threads.  The environment's limit wins.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None and "MALLOC_ARENA_MAX" not in os.environ:

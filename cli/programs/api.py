@@ -19,6 +19,7 @@ from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
 from ..daemon.main_loop import SignalQueue, end_process, print_stacks_on_abort, run_main_loop
 from ..daemon.main_thread import cannot_start, run
+from ..daemon.memory import limit_arenas
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
 from ..daemon.workers import WorkerSettings, run_workers
@@ -155,6 +156,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run_workers(conf: cfg.ConfigOpts, arguments: list[str], signals: SignalQueue, count: int) -> int:
+    limit_arenas()  # Before the launcher starts threads.
     require_configuration(conf)  # Else the default port, which may be taken, is what the error is about.
     server = Settings(conf).server
     listener = listen(server.host, server.port)
