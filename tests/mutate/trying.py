@@ -42,7 +42,10 @@ class Trying:
 
         verdicts = Verdicts(run)
         answers = os.fdopen(session.config.option.mutate_answers, "w", buffering=1)
+        folder = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         for line in sys.stdin:
+            # Without it each test of a database fails, and each fault would count as noticed.
+            assert folder.is_dir(), f"something has removed {folder}"
             job = Job.parse(line)
             answers.write(verdicts.of(job.only(items)).line())
         return True
