@@ -27,7 +27,7 @@ class PropertyChange:
 
     old: Json
     new: Json
-    requires_replacement: bool = False
+    requires_replacement: bool
 
 
 @dataclass(frozen=True)

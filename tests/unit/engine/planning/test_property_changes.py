@@ -6,7 +6,7 @@ import pytest
 from stoker.engine.planning.property_changes import MOST_SHOWN, GivenProperties, property_changes
 from stoker.resources.contract.schema import ANY_NAME, Property
 from stoker.sealing.stored import MASK
-from stoker.template.residual import mapping, node, sealed
+from stoker.template.residual import mapping, node, quote, sealed
 
 Json = typing.Any
 SCHEMA = {
@@ -22,6 +22,7 @@ SCHEMA = {
         ),
     ),
     "old_text": Property("string", alias_of="text"),
+    "any": Property("any", update_allowed=True),
 }
 SECRET = sealed("key.token")
 JOINED = node("list_join", ["", ["x", SECRET]])
@@ -130,3 +131,60 @@ def test_a_secret_is_masked_before_a_value_is_cut() -> None:
     old, new = values(properties({"map": {"p": "was"}}), after)["map"]
     assert old == {"p": MASK}
     assert new.startswith('{"p": "******"')
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "tree", "shown"),
+    [
+        ("plain", {"p": "x", "o": 1}, {"p": SECRET, "o": 1}, (MASK, {"p": MASK, "o": 1})),
+        ({"p": 1}, "x", SECRET, (MASK, MASK)),
+        ("ab", ["x", "y"], [SECRET, "y"], (MASK, [MASK, "y"])),
+        ([1, 2, 3, 4, 5, 6], "x", SECRET, (MASK, MASK)),
+        ([1], [2], [2], ([1], [2])),
+        ({"$fn": "f", "p": "w"}, {"$fn": "f", "p": "x"}, quote({"$fn": "f", "p": "x"}), None),
+        ({"$fn": "f", "p": "w"}, {"$fn": "f", "p": "x"}, mapping({"$fn": "f", "p": SECRET}), MASK),
+    ],
+)
+def test_values_of_other_forms_are_masked_where_the_other_one_is(
+    before: Json, after: Json, tree: Json, shown: Json
+) -> None:
+    if shown in (None, MASK):
+        shown = tuple({"$fn": "f", "p": shown or text} for text in "wx")
+    assert values(properties({"any": before}), properties({"any": after}, any=tree))["any"] == shown
+
+
+@pytest.mark.parametrize("users", ["text", ["text"], [1, None]])
+def test_a_value_of_a_wrong_form_is_shown_as_it_is(users: Json) -> None:
+    assert values(properties({}), properties({"users": users})) == {"users": (None, users)}
+
+
+def test_a_property_whose_name_is_that_of_a_node_hides_no_other_one() -> None:
+    schema = {ANY_NAME: Property("any")}
+    after = GivenProperties({"$fn": "f", "p": "x"}, mapping({"$fn": "f", "p": SECRET}))
+    changes = property_changes(schema, properties({}), after)
+    assert {name: change.new for name, change in changes.items()} == {"$fn": "f", "p": MASK}
+
+
+A, B = "a" * 1000, "b"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        (A, B, (A, B)),
+        (B, A, (B, A)),
+        (f"{A}a", B, (f"{A}…", B)),
+        (B, f"{A}a", (B, f"{A}…")),
+        (A, f"{A}aa", (A, f"…{'a' * 22}")),
+        (f"{A}aa", A, (f"…{'a' * 22}", A)),
+        (A * 2, A * 3, (f"…{'a' * 20}", f"…{A}…")),
+        (f"{A}{'a' * 20}m{'a' * 979}", f"{A}{'a' * 20}n", (f"…{'a' * 20}m{'a' * 979}", f"…{'a' * 20}n")),
+    ],
+)
+def test_a_thousand_characters_of_a_value_are_shown(old: str, new: str, shown: tuple[str, str]) -> None:
+    assert values(properties({"text": old}), properties({"text": new}))["text"] == shown
+
+
+def test_a_map_that_is_cut_is_json_as_people_read_it() -> None:
+    _, new = values(properties({"map": {}}), properties({"map": {"k": "ä" * 2000}}))["map"]
+    assert new.startswith('{"k": "ää')

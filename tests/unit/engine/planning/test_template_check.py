@@ -10,15 +10,20 @@ from stoker.engine.planning.template_check import (
     check_available,
     check_config_sizes,
     check_needs_no_cloud,
+    check_stack_rules,
     check_storable,
     check_types,
     without_unavailable,
 )
+from stoker.resources.contract.errors import PropertyError
+from stoker.resources.contract.known_stack import BrokenRule, KnownStack
 from stoker.resources.contract.plugin import ResourceType
+from stoker.resources.contract.schema import Property
+from stoker.resources.heat.stack import REMOTE_STACK
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.stored import StoredLookup
 from stoker.template.budget import Budget, json_size
-from stoker.template.errors import ErrorList, dotted
+from stoker.template.errors import ErrorList, UnavailableType, WordedByHeat, dotted
 from stoker.template.language import CompiledTemplate, OutputDefinition, Reference, ResourceDefinition
 from stoker.template.residual import node, sealed
 
@@ -94,8 +99,9 @@ def test_a_resource_of_a_type_that_is_not_available_need_not_exist() -> None:
     plan = plan_of("Local", "Calling", uncertain=["Local"], **kinds)
     assert without_unavailable(plan, SMALL, lambda service: True).uncertain == {"Local", "gone"}
     assert without_unavailable(plan, SMALL, lambda service: False).uncertain == {"Local", "gone", "Calling"}
-    here = plan_of("OS::Heat::None")
-    assert without_unavailable(here, REGISTRY, lambda service: False).uncertain == frozenset()
+    brought = ResourceRegistry({"OS::Heat::HARestarter": Local})
+    here = plan_of("OS::Heat::HARestarter")
+    assert without_unavailable(here, brought, lambda service: False).uncertain == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -108,6 +114,100 @@ def test_a_type_that_calls_a_service_needs_a_cloud(type_name: str, *, needed: bo
             check_needs_no_cloud(plan_of("Local", type_name), SMALL)
     else:
         check_needs_no_cloud(plan_of("Local", type_name), SMALL)
+
+
+class One(Local):
+    properties_schema = {
+        "shared": Property("string"),
+        "map": Property("map", schema={"inner": Property("string")}),
+    }
+
+
+class Ruled(Local):
+    has_rules_in_stack = True
+    properties_schema = {"shared": Property("string")}
+
+    def validate_in_stack(self, resource: Json, resources: Json) -> None:
+        if len(resources) > 1:
+            raise PropertyError("alone only", ("shared",))
+
+
+class Watched(Local):
+    seen: typing.ClassVar[list[tuple[list[str], bool]]] = []
+
+    @staticmethod
+    def rule(stack: KnownStack) -> list[BrokenRule]:
+        Watched.seen.append((sorted(stack.resources), stack.is_new))
+        return []
+
+    stack_rules = (rule,)
+
+
+SERVICES = {"A::S::One": One, "A::S::Two": Ruled, "A::S::None": Local, "A::T::One": One, "W": Watched}
+
+
+def messages(plan: CompiledTemplate, types: dict[str, type[ResourceType]]) -> list[str]:
+    errors = ErrorList()
+    check_types(plan, ResourceRegistry(types), StoredLookup(str), Budget(), errors)
+    return [f"{dotted(each.path)}: {each.message}" for each in errors]
+
+
+def test_an_unknown_property_is_shown_where_it_is_known() -> None:
+    def hint(types: dict[str, type[ResourceType]], **properties: Json) -> str:
+        plan = plan_of(r="A::S::None" if "shared" in properties else "A::S::One")
+        plan = replace(plan, resources={"r": replace(plan.resources["r"], properties=properties)})
+        [message] = messages(plan, types)
+        return message.partition("; it is")[2].partition(" (")[0]
+
+    assert hint(SERVICES, shared="x") == " a property of A::S::One and A::S::Two"
+    one = {name: kind for name, kind in SERVICES.items() if name != "A::S::Two"}
+    assert hint(one, shared="x") == " a property of A::S::One"
+    assert hint({**SERVICES, "A::S::Three": One}, shared="x") == "", "too many have it"
+    assert hint({"A::S::None": Local, "A::T::One": One}, shared="x") == ""
+    assert hint(SERVICES, map={"shared": "x"}) == "", "it is unknown inside of another one"
+
+
+def test_a_resource_is_checked_with_those_beside_it() -> None:
+    assert messages(plan_of(a="A::S::Two"), SERVICES) == []
+    together = messages(plan_of(a="A::S::Two", b="A::S::None"), SERVICES)
+    assert together == ["resources.a.properties.shared: alone only"]
+
+
+def test_a_resource_with_errors_is_not_in_the_plan() -> None:
+    plan = plan_of(a="No::Type", b="A::S::None", c="No::Type", uncertain=["c"])
+    errors = ErrorList()
+    checked = check_types(plan, ResourceRegistry(SERVICES), StoredLookup(str), Budget(), errors)
+    assert (list(checked.resources), paths_of(errors)) == (["b"], ["resources.a.type"])
+    right = plan_of(b="A::S::None")
+    assert check_types(right, ResourceRegistry(SERVICES), StoredLookup(str), Budget()) is right
+
+
+def test_a_type_of_heat_that_is_not_installed_is_said_to_be_unavailable() -> None:
+    errors = ErrorList()
+    plan = plan_of(a="OS::Heat::HARestarter", b="OS::Heat::Nothing", c=REMOTE_STACK)
+    check_types(plan, REGISTRY, StoredLookup(str), Budget(), errors)
+    assert [type(error) for error in errors] == [UnavailableType, WordedByHeat, WordedByHeat]
+
+
+@pytest.mark.parametrize(
+    ("uncertain", "external_id", "is_new", "seen"),
+    [
+        ([], None, True, (["a", "w"], True)),
+        ([], None, False, (["a", "w"], False)),
+        (["a"], None, True, (["w"], False)),
+        ([], "x", True, (["w"], False)),
+    ],
+)
+def test_a_rule_sees_what_is_certain_and_whether_that_is_all(
+    uncertain: list[str], external_id: str | None, seen: Json, *, is_new: bool
+) -> None:
+    plan = plan_of(a="A::S::One", w="W", uncertain=uncertain)
+    other = replace(plan.resources["a"], external_id=external_id)
+    plan = replace(plan, resources={**plan.resources, "a": other})
+    types = {"a": One(), "w": Watched()}
+    Watched.seen.clear()
+    check_stack_rules(plan, types, ErrorList(), is_new=is_new)
+    assert Watched.seen == [seen]
 
 
 CONFIG = {"config": "x" * 100, "name": "n" * 50, "group": "g" * 50, "options": {"o": 1}}
@@ -153,6 +253,13 @@ def test_a_config_is_as_large_as_its_known_parts(
             with_parts("OS::Heat::Stack", properties={"template": sealed("token")}),
             ["resources.r.properties.template"],
         ),
+        (
+            with_parts("OS::Heat::Value", properties={"value": 1, "template": sealed("token")}),
+            ["resources.r.properties"],
+        ),
+        (with_parts("OS::Heat::None", references=(Reference("r"), Reference("r", "no"))), []),
+        (with_parts("OS::Heat::ResourceGroup", external_id="x"), ["resources.r.external_id"]),
+        (with_parts("OS::Heat::None", external_id="x", properties={"no": 1}, deletion_policy="Snapshot"), []),
     ],
 )
 def test_a_resource_is_checked_against_its_type(plan: CompiledTemplate, paths: list[str]) -> None:
@@ -174,9 +281,13 @@ def test_a_reference_names_an_attribute_of_the_type(reference: Reference, *, is_
     plan = plan_of(value="OS::Heat::Value", wrong="No::Type", last="OS::Heat::Value")
     value = replace(plan.resources["value"], properties={"value": 1})
     last = replace(plan.resources["last"], properties={"value": 1})
-    outputs = {"o": OutputDefinition("", None, references=(Reference("wrong", "x"), reference))}
+    uses = (Reference("last"), Reference("wrong", "x"), reference)
+    outputs = {"o": OutputDefinition("", None, references=uses)}
     resources = {**plan.resources, "value": value, "last": last}
     found = errors_of(replace(plan, resources=resources, outputs=outputs))
+    user = {"value": replace(value, references=uses)}
+    of_resource = errors_of(replace(plan, resources={**resources, **user}))
+    assert of_resource == [*(["resources.value"] if is_wrong else []), "resources.wrong.type"]
     assert found == ["resources.wrong.type", *(["outputs.o"] if is_wrong else [])]
 
 
