@@ -123,12 +123,13 @@ def test_an_attempt_after_one_that_stored_progress_has_begun(
 
 @on("sqlite")
 def test_a_refresh_of_a_resource_that_was_replaced_is_one_of_the_replacement(database: Database) -> None:
-    graph = store_graph(database, {"older": [], "newer": [], "copied": []})
+    graph = store_graph(database, {"older": [], "newer": [], "updated": []})
     newer = graph.resources["newer"]
     set_task(database, graph.tasks["older"], kind=TaskKind.REFRESH, spare_id=newer)
-    set_task(database, graph.tasks["copied"], kind=TaskKind.UPDATE, spare_id=newer)
-    held, _, copied = sorted(claim_all(database, graph.ids), key=lambda claim: claim.task.id)
-    assert (held.resource.id, copied.resource.id) == (newer, graph.resources["copied"])
+    set_task(database, graph.tasks["updated"], kind=TaskKind.UPDATE, spare_id=newer)
+    [held] = claim_all(database, [graph.tasks["older"]])
+    by_task = {claim.task.id: claim.resource.id for claim in claim_all(database, graph.ids)}
+    assert (held.resource.id, by_task[graph.tasks["updated"]]) == (newer, graph.resources["updated"])
     stored = task(database, held.task.id)
     assert (stored.resource_id, stored.spare_id) == (newer, None)
     assert (held.task.resource_id, held.task.spare_id) == (stored.resource_id, None)
