@@ -390,6 +390,17 @@ def test_a_carried_over_update_is_held_after_its_end_but_begins_no_more(
 
 
 @on("sqlite")
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_carried_over_creation_waits_once_it_has_begun(database: Database, begins: bool) -> None:
+    graph = store_graph(database, {"one": []})
+    [one] = claim_all(database, graph.ids)
+    set_task(database, one.task.id, standing=Standing.CARRIED_OVER)
+    progress = {"task": one.task.id} if begins else None
+    step(database, [outcome(one, TaskState.PARKED, due_at=NOW + 9, changes={"progress": progress})], slots=0)
+    assert task(database, one.task.id).state == (TaskState.PARKED if begins else TaskState.CANCELLED)
+
+
+@on("sqlite")
 def test_a_task_whose_resource_another_transaction_holds_stays_ready(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

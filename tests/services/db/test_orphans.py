@@ -12,10 +12,12 @@ from services.db.rows import (
     Graph,
     a_stack,
     claim_all,
+    outcome,
     resource,
     rows_in_their_order,
     set_task,
     stack_of,
+    step,
     store_graph,
     task,
     traversal_of,
@@ -154,6 +156,16 @@ def test_a_detached_create_is_recorded_where_no_attempt_finds_its_product(
         orphans.record_detached(conn, orphan, now=NOW)
 
     database.write(change)
+    assert len(keepers(database, graph)) == is_recorded
+
+
+@pytest.mark.parametrize(("state", "is_recorded"), [(TaskState.FAILED, True), (TaskState.RUNNING, False)])
+def test_what_a_failed_step_may_still_make_is_recorded(
+    database: Database, state: TaskState, is_recorded: bool
+) -> None:
+    graph = store_graph(database, {"one": []})
+    [one] = claim_all(database, graph.ids)
+    step(database, [outcome(one, state, leftover=OrphanedCreate(one.task, one.resource))], slots=0)
     assert len(keepers(database, graph)) == is_recorded
 
 
