@@ -106,7 +106,9 @@ def last_event(conn: Connection, stack_id: StackId) -> int:
     """
     e = tables.event.c
     tree = statements.below(stack_id).subquery("tree")
-    last = sa.select(e.id).where(e.stack_id == tree.c.id).order_by(e.id.desc()).limit(1).scalar_subquery()
+    newest = sa.select(e.id).where(e.stack_id == tree.c.id).order_by(e.id.desc())
+    # A literal: PostgreSQL takes a parameter for a tenth of the rows, and may walk over all events then.
+    last = newest.limit(sa.literal_column("1")).scalar_subquery()
     return int(conn.execute(sa.select(sa.func.max(last)).select_from(tree)).scalar() or 0)
 
 
