@@ -14,7 +14,7 @@ psycopg takes longer to convert parameters than the server takes to execute the 
 
 A link of a chain is a transaction of few rows.  There each statement costs more than its rows do: the time
 of SQLAlchemy, of the driver, and of one way to the server and back.  So `run` makes one statement of those
-that need no answer.
+that need no answer, and `read_after` one of a write and of the query behind it.
 """
 
 import functools
@@ -90,6 +90,30 @@ def run(conn: Connection, writes: Writes) -> CursorResult[typing.Any] | None:
             parameters = {name: value for write in chunk for name, value in _named(write).items()}
             result = conn.execute(_joined(*(write.statement for write in chunk)), parameters)
     return result
+
+
+def read_after(
+    conn: Connection, writes: Writes, query: sa.Select[typing.Any], ids: Sequence[int]
+) -> CursorResult[typing.Any]:
+    """Run writes, and then a query by ids; the last write and the query are one statement on PostgreSQL.
+
+    The query reads no row, and so locks none, before all rows are written: it waits for their number.  But it
+    sees the values from before, so it must read other rows.
+
+    :param ids: value of the query's parameter of that name, which no write has.
+    """
+    if not writes or conn.dialect.name != "postgresql":
+        run(conn, writes)
+        return conn.execute(query, {"ids": ids})
+    last = writes.pop()
+    run(conn, writes)
+    return conn.execute(_behind(last.statement, query), {**_named(last), "ids": ids})
+
+
+@functools.cache
+def _behind(write: WriteStatement, query: sa.Select[typing.Any]) -> sa.Select[typing.Any]:
+    written = write.returning(sa.literal_column("1")).cte("written")
+    return query.where(sa.select(sa.func.count()).select_from(written).scalar_subquery() >= 0)
 
 
 def _joinable(writes: Writes) -> int:
@@ -250,6 +274,19 @@ def update(
         return conn.execute(_update_one(table, names, fence), values).rowcount
     parts = (ordered[start : start + MARIADB_BATCH] for start in range(0, len(ordered), MARIADB_BATCH))
     return sum(_update_joined(conn, table, chunk, fence) for chunk in parts)
+
+
+def put_off_update(conn: Connection, table: sa.Table, rows: Sequence[Row], writes: Writes) -> None:
+    """Set columns of rows like `update`, with the next statement if the database can.
+
+    :param writes: where the update is put off.
+    """
+    if conn.dialect.name == "postgresql":
+        ordered = sorted(rows, key=lambda row: row["id"])
+        statement = _update_records(table, tuple(ordered[0]), ())
+        writes.append(Write(statement, _records(conn, table, ordered)))
+    else:
+        update(conn, table, rows)
 
 
 def _parameter(name: str) -> str:

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
 from . import bulk, statements
-from .bulk import OneOf, chunks
+from .bulk import OneOf, Write, Writes, chunks
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
 from .rows import ListedResource, ListedStack, Resource, Task
@@ -292,13 +292,19 @@ def set_status(
     conn.execute(sa.update(r).where(r.c.id == resource_id).values(_with_ending(values)))
 
 
-def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
-    """Delete rows."""
-    for chunk in chunks(ids):
-        conn.execute(_DELETE, {"ids": chunk})
+def delete_many(conn: Connection, ids: Iterable[ResourceId], writes: Writes | None = None) -> None:
+    """Delete rows.
+
+    :param writes: where that is put off; None: they are deleted at once.
+    """
+    deletions = [Write(_DELETE, {"deleted_ids": chunk}) for chunk in chunks(ids)]
+    if writes is None:
+        bulk.run(conn, deletions)
+    else:
+        writes += deletions
 
 
-_DELETE = sa.delete(tables.resource).where(OneOf(tables.resource.c.id))
+_DELETE = sa.delete(tables.resource).where(OneOf(tables.resource.c.id, "deleted_ids"))
 
 
 def change_many(conn: Connection, changes: Mapping[ResourceId, JsonMap]) -> None:
@@ -306,20 +312,27 @@ def change_many(conn: Connection, changes: Mapping[ResourceId, JsonMap]) -> None
     _store(conn, ({**_with_ending(columns), "id": row_id} for row_id, columns in changes.items()))
 
 
-def store_changes(conn: Connection, rows: Iterable[JsonMap], *, now: float) -> None:
+def store_changes(
+    conn: Connection, rows: Iterable[JsonMap], *, now: float, writes: Writes | None = None
+) -> None:
     """Set columns of rows, and the instant of their change; rows with equal columns share a statement.
 
     :param rows: columns and their values, ``id`` among them.
+    :param writes: where the changes are put off; None: they are stored at once.
     """
-    _store(conn, ({**_with_ending(row), "updated_at": now} for row in rows))
+    _store(conn, ({**_with_ending(row), "updated_at": now} for row in rows), writes)
 
 
-def _store(conn: Connection, rows: Iterable[JsonMap]) -> None:
+def _store(conn: Connection, rows: Iterable[JsonMap], writes: Writes | None = None) -> None:
     by_columns: dict[tuple[str, ...], list[JsonMap]] = {}
     for row in rows:
         by_columns.setdefault(tuple(sorted(row)), []).append(row)
     for columns, group in sorted(by_columns.items()):
-        bulk.update(conn, tables.resource, [{name: row[name] for name in columns} for row in group])
+        changed = [{name: row[name] for name in columns} for row in group]
+        if writes is None:
+            bulk.update(conn, tables.resource, changed)
+        else:
+            bulk.put_off_update(conn, tables.resource, changed, writes)
 
 
 def replace_by(conn: Connection, resource_id: ResourceId, new: Resource) -> None:

@@ -256,11 +256,13 @@ def exchange(
     awaited = lock_awaited(conn, parked) if parked else Awaited()
     # The fence: from here on the tasks' rows are locked, and no other attempt can take them.
     admitted = admit(conn, outcomes, who=who, is_paused=bool(awaited.paused))
-    ready = _store(conn, admitted, awaited.changed, now=now)
+    writes = Writes()
+    ready = _store(conn, admitted, awaited.changed, writes, now=now)
     # Counting down comes after the resources are written, because a successor that is claimed below reads the
     # values that its predecessors have just stored.
     finished = admitted.finished()
-    free = count_successors(conn, finished, now=now) if finished else []
+    free = count_successors(conn, finished, writes, now=now) if finished else []
+    bulk.run(conn, writes)
     counts = open_tasks(finished) if finished else {}
     hits = list[BreakpointHit]()
     if any(task.hooks or task.stepped for task in free):
@@ -281,7 +283,6 @@ def exchange(
     if later := free[len(chosen) :]:
         ready.update(_unblock(conn, later, now=now))
     # What is written from here on concerns rows that are locked, and nothing reads it before the commit.
-    writes = Writes()
     claimed = Claimed()
     if announced or chosen:
         claimed = claim(conn, announced, who=who, now=now, writes=writes, waiting=chosen)
@@ -352,11 +353,13 @@ def _unblock(conn: Connection, tasks: Sequence[Task], *, now: float) -> dict[Tas
 
 
 def _store(
-    conn: Connection, admitted: Admission, changed: frozenset[TaskId], *, now: float
+    conn: Connection, admitted: Admission, changed: frozenset[TaskId], writes: Writes, *, now: float
 ) -> dict[TaskId, TraversalId]:
     """Store resources and the tasks' new states; return parked or continued tasks that are ready again.
 
     Tasks that are to be held keep their state here: whether a breakpoint holds them is decided later.
+
+    :param writes: where the resources' changes are put off.
     """
     accepted = admitted.accepted
     ready = dict[TaskId, TraversalId]()
@@ -384,8 +387,9 @@ def _store(
     for state, end in () if admitted.completed else _ENDS.items():
         if ids := [outcome.task_id for outcome in accepted if outcome.state == state]:
             end(conn, ids)
-    _store_resources(conn, accepted, now=now)
+    _store_resources(conn, accepted, writes, now=now)
     for leftover in (o.leftover for o in accepted if o.leftover is not None and o.state in FINAL):
+        bulk.run(conn, writes)
         orphans.record(conn, leftover, now=now)
     return ready
 
@@ -404,16 +408,17 @@ _ENDS: Mapping[TaskState, Callable[[Connection, Sequence[TaskId]], int]] = {
 }
 
 
-def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:
+def _store_resources(conn: Connection, accepted: Sequence[Outcome], writes: Writes, *, now: float) -> None:
     # A resource whose task is held after its deletion is still shown, with its breakpoint.
     removed = [o.resource_id for o in accepted if o.remove and o.state in FINAL]
     existing = [o for o in accepted if not (o.remove and o.state in FINAL)]
     changed = [{**o.changes, "id": o.resource_id} for o in existing if o.changes]
     copies = [o.copy for o in accepted if o.copy]
     if changed or copies:
-        resources.store_changes(conn, [*changed, *copies], now=now)
+        resources.store_changes(conn, [*changed, *copies], now=now, writes=writes)
     if removed:
-        resources.delete_many(conn, removed)
+        bulk.run(conn, writes)  # Parts of one statement would lock resources in no order.
+        resources.delete_many(conn, removed, writes)
 
 
 def _complete_deleted(conn: Connection, deleted: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:

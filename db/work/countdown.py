@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from .. import notifications, traversals
-from ..bulk import OneOf, chunks
+from .. import bulk, notifications, traversals
+from ..bulk import OneOf, Writes, chunks
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
 from ..rows import FailureCause, ReadyTasks, Task, Traversal
 from ..schema import tables
@@ -76,7 +76,7 @@ def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -
 
     Those still wait.  Their rows are locked, and the caller unblocks, claims or holds them.
     """
-    free = count_successors(conn, ended, now=now)
+    free = count_successors(conn, ended, Writes(), now=now)
     for number, count in sorted(open_tasks(ended).items()):
         traversals.count_down(conn, number, count)
     return free
@@ -87,19 +87,24 @@ def open_tasks(ended: Sequence[FinishedTask]) -> Counter[TraversalNumber]:
     return Counter(one.task.finish_id for one in ended if one.task.finish_id is not None)
 
 
-def lock_successors(conn: Connection, ended: Iterable[Task]) -> list[Task]:
-    """Lock the tasks that wait for these, in the order of their ids; return them."""
+def lock_successors(conn: Connection, ended: Iterable[Task], writes: Writes | None = None) -> list[Task]:
+    """Lock the tasks that wait for these, in the order of their ids; return them.
+
+    :param writes: writes of resources that were put off, to be run first if there are such tasks.
+    """
     ids = {TaskId(successor) for task in ended for successor in task.successors}
     if not ids:
         return []
     return [
         Task.of(dict(row))
         for chunk in chunks(ids)
-        for row in conn.execute(_WAITING, {"ids": chunk}).mappings()
+        for row in bulk.read_after(conn, writes or [], _WAITING, chunk).mappings()
     ]
 
 
-def count_successors(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> list[Task]:
+def count_successors(
+    conn: Connection, ended: Sequence[FinishedTask], writes: Writes, *, now: float
+) -> list[Task]:
     """Take tasks off the counts of their successors; return those at zero, which still wait.
 
     Their rows are locked, and the caller unblocks, claims or holds them.  The caller counts down the
@@ -108,15 +113,20 @@ def count_successors(conn: Connection, ended: Sequence[FinishedTask], *, now: fl
     After a failure the task's own traversal starts nothing more: its unstarted tasks are cancelled before
     successors are counted down, so none of them can reach zero.  Tasks of a newer traversal may wait for the
     failed task, too, and run.  Only a check continues after a failure: it reports all that is wrong.
+
+    :param writes: writes of resources that were put off: they come before all that is locked here.
     """
     for one in ended:
         if one.task.kind == TaskKind.SCALE and (one.is_done or one.failure is not None):
+            bulk.run(conn, writes)
             notifications.scaling_ended(conn, one.task, one.failure)
-    _fail_traversals(conn, ended, now=now)
+    if any(one.fails for one in ended):
+        bulk.run(conn, writes)
+        _fail_traversals(conn, ended, now=now)
     counts = Counter(TaskId(successor) for one in ended for successor in one.task.successors)
     free: list[Task] = []
     by_count: dict[int, list[TaskId]] = {}
-    for task in lock_successors(conn, (one.task for one in ended)):
+    for task in lock_successors(conn, (one.task for one in ended), writes):
         if is_last(task, counts[task.id]):
             free.append(task)
         else:

@@ -3,9 +3,11 @@
 import collections
 import re
 from collections.abc import Callable, Iterable, Set
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
+from harness.waiting import wait_for
 from services.db.rows import (
     NOW,
     A,
@@ -35,6 +37,7 @@ from stoker.db.ids import ResourceId, WaitsOn
 from stoker.db.queries import stack_list
 from stoker.db.resources import ClaimedRows
 from stoker.db.rows import FailureCause, Outcome
+from stoker.db.schema import tables
 from stoker.db.states import Standing, Status, TaskKind, TaskState, TraversalState
 from stoker.db.work import member_claims, tasks
 from stoker.shapes import Json
@@ -249,7 +252,7 @@ _FIRST_WORDS = re.compile(r"(?:^|AS \n?\(|\)\n )(SELECT|INSERT INTO|UPDATE|DELET
 
 
 @on("postgresql")
-def test_a_batch_of_any_size_takes_five_statements_and_its_traversal_comes_last(database: Database) -> None:
+def test_a_batch_of_any_size_takes_few_statements_and_its_traversal_comes_last(database: Database) -> None:
     """All conductors in the stack wait as long as the row of the traversal is locked."""
     for count in (3, 90):
         graph = store_graph(database, {f"r{number}": [] for number in range(2 * count + 1)})
@@ -267,7 +270,7 @@ def test_a_batch_of_any_size_takes_five_statements_and_its_traversal_comes_last(
 
 
 @on("postgresql")
-def test_a_link_of_a_chain_takes_five_statements(database: Database) -> None:
+def test_a_link_of_a_chain_takes_four_statements(database: Database) -> None:
     graph = store_graph(database, {"a": [], "b": ["a"], "c": ["b"]})
     [claim] = claim_all(database, graph.ids[:1])
     ended = [outcome(claim, changes={"status": "COMPLETE"})]
@@ -277,12 +280,35 @@ def test_a_link_of_a_chain_takes_five_statements(database: Database) -> None:
     )
     assert texts == [
         "UPDATE task",  # the fence, and the end
-        "UPDATE resource",
-        "SELECT task",  # the successor, which is claimed without being announced
+        "UPDATE resource, SELECT task",  # the successor, which is claimed without being announced
         "SELECT claimed, SELECT resource",
         "UPDATE task, UPDATE resource, INSERT INTO event, UPDATE traversal",
     ]
     assert claimed == ["b"]
+
+
+@on("postgresql")
+def test_a_result_is_stored_before_the_successor_is_locked_and_counts_it_as_it_is_then(
+    database: Database,
+) -> None:
+    graph = store_graph(database, {"a": [], "b": [], "c": ["a", "b"]})
+    [claim, _] = claim_all(database, graph.ids[:2])
+    ended = outcome(claim, changes={"status": Status.COMPLETE, "reason": "stored"})
+    counted = sa.update(tables.task).where(tables.task.c.id == graph.tasks["c"]).values(pending=1)
+    of_result = sa.select(tables.resource.c.id).where(tables.resource.c.id == claim.resource.id)
+    waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid != pg_backend_pid()"
+    threads = ThreadPoolExecutor(1)
+    try:
+        with database.engine.connect() as other:
+            other.execute(counted)
+            done = threads.submit(step, database, [ended])
+            wait_for(lambda: other.exec_driver_sql(waits).scalar(), 60, lambda: str(done))
+            assert other.execute(of_result.with_for_update(skip_locked=True)).all() == []
+            other.commit()
+        assert [claim.resource.name for claim in done.result().claims] == ["c"]
+    finally:
+        threads.shutdown()
+    assert resource(database, claim.resource.id).reason == "stored"
 
 
 @on("sqlite")
