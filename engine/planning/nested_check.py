@@ -170,9 +170,9 @@ class TemplateTree:
     secrets: Lookup
     budget: Budget
     load: Callable[..., JsonMap]
-    keeps: bool = False
-    all_members: bool = False
-    is_draft: bool = False
+    keeps: bool
+    all_members: bool
+    is_draft: bool
     entering: Callable[[Path], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
     stored_data: StoredData = NOTHING_STORED
     count: int = field(default=0, init=False)
@@ -237,8 +237,6 @@ class TemplateTree:
             )
 
     def _nested(self, definition: ResourceDefinition) -> NestedType | None:
-        if definition.external_id is not None or not self.registry.is_nested(definition.type):
-            return None
         plugin = self.registry.get(definition.type)
         return plugin if isinstance(plugin, NestedType) else None
 

@@ -7,12 +7,16 @@ from dataclasses import replace
 import pytest
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import Compiled
+from stoker.engine.planning.nested_check import TemplateTree
 from stoker.engine.planning.requests import PREVIEWED, REVIEWED, Goal, StoredData, Validated
+from stoker.resources.contract.properties import validate_properties
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.template.budget import Budget, BudgetLimits
 from stoker.template.compile import Identity, Limits
 from stoker.template.errors import LimitExceeded, TemplateError, dotted
+from stoker.template.language import ResourceDefinition
+from stoker.template.residual import node
 
 Json = typing.Any
 REGISTRY = ResourceRegistry.installed()
@@ -248,3 +252,89 @@ def test_equal_templates_of_other_parameters_are_checked_by_themselves() -> None
     found = paths({"a": inner(), "b": inner(word="long"), "c": inner()}, files=files, limits=limited)
     assert len(found) == 1
     assert found[0].startswith("resources.b.")
+
+
+def test_equal_groups_count_as_often_as_they_are_made() -> None:
+    definition = {"type": "inner.yaml", "properties": {"word": "w" * 5000}}
+    assert compiled({"g": group(3, definition), "h": group(3, definition)}).resources == 2 + 3 + 3 + 3 + 3
+
+    def stored(*names: str) -> int:
+        budget = Budget()
+        compiled({**{name: group(12, definition) for name in names}, "t": TEXT}, budget=budget)
+        return budget.stored
+
+    assert stored("g", "h") - stored("g") == pytest.approx(stored("g") - stored(), rel=0.1)
+
+
+def test_the_size_of_a_stack_is_that_of_all_below_it() -> None:
+    def outer(count: int) -> Json:
+        files = {"outer.yaml": json.dumps(hot({"g": group(count, value("v" * 1000))}))}
+        [child] = compiled({"o": {"type": "outer.yaml"}}, files=files, purpose=REVIEWED).nested.values()
+        return child.stack
+
+    assert [outer(count).resources for count in (1, 3)] == [2, 4]
+    below = outer(1).children["g"].stack.stored
+    assert below > 1000
+    assert outer(3).stored - outer(1).stored == 2 * below
+    assert outer(1).stored > below
+
+
+def test_a_value_that_a_function_makes_in_a_nested_stack_is_charged_once() -> None:
+    def stored(characters: int) -> int:
+        budget = Budget()
+        files = {"inner.yaml": json.dumps(hot({"v": value({"get_file": "f"})})), "f": "x" * characters}
+        compiled({"n": {"type": "inner.yaml"}}, files=files, budget=budget)
+        return budget.stored
+
+    assert stored(10_000) - stored(0) == 10_000
+
+
+def test_the_comparison_of_stacks_is_charged_by_what_it_writes() -> None:
+    def steps(characters: int) -> int:
+        budget = Budget()
+        compiled({"n": inner(word="w" * characters)}, budget=budget)
+        return budget.steps
+
+    assert steps(100_000) - steps(50_000) == 100
+
+
+def test_a_stack_of_a_text_counts_and_reads_its_resource() -> None:
+    text = json.dumps(hot({"v": value({"resource_facade": "deletion_policy"})}))
+    stack = {"type": "OS::Heat::Stack", "properties": {"template": text}}
+    assert compiled({"s": stack}).resources == 2
+
+
+@pytest.mark.parametrize("purpose", [REVIEWED, PREVIEWED])
+def test_of_a_group_whose_members_are_not_known_nothing_is_checked(purpose: Json) -> None:
+    assert compiled({"g": group(2, LATER), "text": TEXT}, purpose=purpose).nested == {}
+
+
+def test_requested_attributes_cost_as_much_as_their_outputs() -> None:
+    budget = Budget()
+    nobody: Json = None
+    how = {"keeps": False, "all_members": False, "is_draft": False}
+    tree = TemplateTree(REGISTRY, Limits(), {}, nobody, nobody, budget, nobody, **how)
+    plugin: Json = REGISTRY.get("OS::Heat::ResourceGroup")
+    kind = "OS::Heat::ResourceGroup"
+    given = group(7)["properties"]
+    definition = ResourceDefinition("g", kind, kind, given, requested_attributes=(("a",), ("b",)))
+    known = validate_properties(plugin.properties_schema, given)
+    assert tree._charge_members(definition, plugin, known)
+    assert budget.bytes == 7 * 2 * 400
+    later = {**given, "resource_def": node("get_attr", "text", "value")}
+    assert not tree._charge_members(replace(definition, properties=later), plugin, {**known, **later})
+
+
+def test_a_template_takes_the_place_of_what_the_environment_says() -> None:
+    mine = {"type": "My::Type", "properties": {"word": "w"}}
+    lost = {"My::Type": "gone.yaml", "resources": {"n": {"My::Type": "inner.yaml"}}}
+    assert paths({"n": mine}, environment={"resource_registry": lost}) == []
+    named = {"OS::Heat::Value": json.dumps(hot({})), **FILES}
+    mapped = {"resource_registry": {"OS::Heat::Value": "inner.yaml"}}
+    [error] = paths(
+        {"n": {"type": "OS::Heat::Value", "properties": {"value": 1}}}, files=named, environment=mapped
+    )
+    assert "facade OS::Heat::Value" in error, "a file with the name of a type is none"
+    wrong = {"inner.yaml": json.dumps(hot({}, parameters={"p": {"type": "numbr"}}))}
+    found = paths({"n": {"type": "OS::Heat::Value", "properties": {}}}, files=wrong, environment=mapped)
+    assert [line.partition(":")[0] for line in found] == ["resources.n.parameters.p.type"]
