@@ -12,7 +12,7 @@ from ...api.collaborators import Exchange
 from ...api.keystone import KeystoneAuthentication
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
-from .policy import list_rules
+from .policy import Enforcer, list_rules
 from .service_account import KEYSTONE_ANSWERS_WITHIN, SECTION, middleware, register_options
 from .trusts import make_ec2_tokens
 
@@ -43,7 +43,7 @@ def make_enforcer(conf: cfg.ConfigOpts) -> policy.Enforcer:
     :raises WrongConfiguration: the policy file is missing or malformed.
     """
     policy_opts.set_defaults(conf, POLICY_FILE)
-    enforcer = policy.Enforcer(conf)
+    enforcer = Enforcer(conf)
     enforcer.register_defaults(list_rules())
     try:
         enforcer.load_rules()

@@ -5,11 +5,10 @@ import typing
 
 import falcon.testing
 from oslo_config import cfg
-from oslo_policy import policy
 from simulation.test_life import api_of
 from simulation.world import SHARDS, World
 from stoker.api.keystone import KeystoneAuthentication
-from stoker.cli.wiring.policy import list_rules
+from stoker.cli.wiring.policy import Enforcer, list_rules
 from stoker.db import conductors
 from stoker.db.conductors import ACTIVE, ConductorRecord
 from stoker.features.diagnosis.presence import FleetSettings
@@ -63,7 +62,7 @@ class Callers:
     def __init__(self, world: World, console: ConsoleServices | None = None) -> None:
         conf = cfg.ConfigOpts()
         conf([], default_config_files=[], default_config_dirs=[])
-        enforcer = policy.Enforcer(conf)
+        enforcer = Enforcer(conf)
         enforcer.register_defaults(list_rules())
         console = console or ConsoleServices()
         api = api_of(world, auth=KeystoneAuthentication(enforcer), console=console)
