@@ -551,3 +551,34 @@ def test_a_traversal_that_was_cancelled_stays_so_when_its_last_task_has_ended(da
     assert step(database, [outcome(one)]).ended == []
     row = traversal_of(database, graph.number)
     assert {"state": row.state, "due_at": row.due_at} == cancelled
+
+
+@on("sqlite")
+def test_of_a_batch_the_traversal_fails_whose_task_has_failed(database: Database) -> None:
+    well = store_graph(database, {"one": []})
+    badly = store_graph(database, {"done": [], "fails": []})
+    claims = claim_all(database, [*well.ids, *badly.ids])
+    results = [
+        outcome(claim, TaskState.FAILED if claim.resource.name == "fails" else TaskState.DONE)
+        for claim in claims
+    ]
+    ended = step(database, results).ended
+    assert dict(ended) == {well.stack.id: Status.COMPLETE, badly.stack.id: Status.FAILED}
+
+
+@on("sqlite")
+def test_a_failure_stores_resources_before_it_locks_the_traversal(database: Database) -> None:
+    graph = store_graph(database, {"fails": [], "runs": []})
+    fails, _ = claim_all(database, graph.ids)
+    failed = outcome(fails, TaskState.FAILED, reason="why", changes={"status": Status.FAILED})
+    texts = statements_of(database, lambda: step(database, [failed], slots=0))
+    assert texts.index("UPDATE resource") < texts.index("SELECT traversal")
+
+
+@on("sqlite")
+def test_a_successor_that_was_cancelled_is_not_claimed(database: Database) -> None:
+    graph = store_graph(database, {"first": [], "next": ["first"]})
+    [first] = claim_all(database, [graph.tasks["first"]])
+    set_task(database, graph.tasks["next"], state=TaskState.CANCELLED, pending=0)
+    done = step(database, [outcome(first)])
+    assert (list(done.claims), dict(done.ready)) == ([], {})

@@ -12,6 +12,7 @@ from services.db.rows import (
     outcome,
     raised,
     set_task,
+    set_traversal,
     stack_of,
     step,
     store_graph,
@@ -24,7 +25,7 @@ from stoker.db.engine import Database
 from stoker.db.ids import TraversalNumber, WaitsOn
 from stoker.db.schema import tables
 from stoker.db.states import TaskState
-from stoker.db.work import clear_breakpoints, countdown
+from stoker.db.work import clear_breakpoints, countdown, due_tasks
 
 pytestmark = pytest.mark.usefixtures("bystander")
 
@@ -165,3 +166,30 @@ def test_no_timeout_runs_while_a_nested_stack_is_paused(database: Database) -> N
 @on("sqlite")
 def test_the_clock_of_a_traversal_that_was_purged_is_left_alone(database: Database) -> None:
     database.write(lambda conn: countdown.pause_deadline(conn, TraversalNumber(9), now=NOW))
+
+
+@on("sqlite")
+def test_a_clock_is_left_alone_by_a_traversal_that_was_superseded(database: Database) -> None:
+    running = store_graph(database, {"held": []}, stack=a_stack(deadline_at=NOW + 100))
+    paused = store_graph(database, {"held": []}, stack=a_stack(remaining=50.0))
+    for graph in (running, paused):
+        set_task(database, graph.tasks["held"], state=TaskState.HELD, hook="pre-create")
+        set_traversal(database, graph.number, held_tasks=1)
+        newer = sa.update(tables.stack).where(tables.stack.c.id == graph.stack.id).values(traversal="newer")
+        database.write(lambda conn, newer=newer: conn.execute(newer))  # type: ignore[misc]
+
+    def pause_and_resume(conn: sa.Connection) -> None:
+        countdown.pause_deadline(conn, running.number, now=NOW)
+        countdown.resume_deadline(conn, paused.stack.id, paused.traversal, now=NOW)
+
+    database.write(pause_and_resume)
+    assert [is_paused(database, graph) for graph in (running, paused)] == [False, True]
+
+
+@on("sqlite")
+def test_a_parents_clock_continues_when_its_task_is_woken(database: Database) -> None:
+    parent, (first, second) = tree_of(database)
+    for child in (first, second):
+        stop(database, child, now=NOW + 10)
+    database.write(lambda conn: due_tasks.wake(conn, WaitsOn.stack(first.stack.id), now=NOW + 20))
+    assert [is_paused(database, graph) for graph in (first, second, parent)] == [True, True, False]

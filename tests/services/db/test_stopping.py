@@ -31,7 +31,7 @@ from stoker.db import events, stacks, traversals
 from stoker.db.engine import Database
 from stoker.db.events import EventQuery
 from stoker.db.ids import TaskId, TraversalNumber, WaitsOn
-from stoker.db.rows import Task
+from stoker.db.rows import FailureCause, Task
 from stoker.db.schema import tables
 from stoker.db.stack_states import ForbiddenTransition
 from stoker.db.stacks import DueStack
@@ -425,3 +425,15 @@ def test_a_step_that_was_not_lost_is_not_shown(database: Database) -> None:
     database.write(lambda conn: member_claims.release(conn, claims, now=NOW, lost=lost))
     actions = [resource(database, graph.resources[name]).action for name in ("lost", "stopped")]
     assert actions == ["UPDATE", "INIT"]
+
+
+@on("sqlite")
+def test_no_other_stack_that_waits_for_its_rollback_begins_it_again(database: Database) -> None:
+    graph = store_graph(database, {"one": []}, stack=a_stack(disable_rollback=False))
+    cause = FailureCause("before")
+    waiting = a_stack(status=Status.FAILED, failure_cause=cause, rollback_at=NOW, disable_rollback=False)
+    database.write(lambda conn: stacks.insert(conn, waiting))
+    [one] = claim_all(database, graph.ids)
+    step(database, [outcome(one, TaskState.FAILED, reason="why")], slots=0)
+    assert stack_of(database, graph.stack.id).action == "ROLLBACK"
+    assert stack_of(database, waiting.id) == waiting
