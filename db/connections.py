@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import typing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
@@ -225,20 +226,40 @@ def _prepare_postgresql(engine: Engine, limits: DatabaseLimits) -> None:
         dbapi.cursor_factory = _plainly_described(dbapi.cursor_factory)
 
 
-@functools.cache
-def _plainly_described(cursor_class: type) -> type:
-    """Return a class of psycopg's cursors that describes the columns of a result by names and types alone.
+_Column = tuple[typing.Any, ...]
+
+
+class _Columns(Sequence[_Column]):
+    """The columns of a result, by names and types alone; each is made when it is read.
 
     psycopg (3.3) makes an object for each column of each result, and looks up its type.  SQLAlchemy reads the
     names, and those only of the first result of a statement.
     """
 
-    def description(cursor: typing.Any) -> list[tuple[typing.Any, ...]] | None:
+    def __init__(self, result: typing.Any) -> None:
+        self._result = result
+
+    def __len__(self) -> int:
+        return int(self._result.nfields)
+
+    @typing.overload
+    def __getitem__(self, index: int) -> _Column: ...
+    @typing.overload
+    def __getitem__(self, index: slice) -> Sequence[_Column]: ...
+    def __getitem__(self, index: int | slice) -> _Column | Sequence[_Column]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        i = range(len(self))[index]
+        return self._result.fname(i).decode(), self._result.ftype(i), None, None, None, None, None
+
+
+@functools.cache
+def _plainly_described(cursor_class: type) -> type:
+    """Return a class of psycopg's cursors that describes the columns of a result by `_Columns`."""
+
+    def description(cursor: typing.Any) -> _Columns | None:
         result = cursor.pgresult
-        if result is None or not result.nfields:
-            return None
-        fields = range(result.nfields)
-        return [(result.fname(i).decode(), result.ftype(i), None, None, None, None, None) for i in fields]
+        return _Columns(result) if result is not None and result.nfields else None
 
     return type("PlainlyDescribed", (cursor_class,), {"description": property(description)})
 

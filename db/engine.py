@@ -372,11 +372,10 @@ class Database:
     def _within(
         self, conn: Connection, transaction: Callable[[Connection], T], *, write: bool, brief: bool
     ) -> T:
-        conn.execution_options(**{OPTION: self.ids, **(WRITE_OPTIONS if write else self._read_options)})
-        facts = notifications.collect(conn) if write and self._listener else []
         changes: usage.Changes = {}
-        if write:
-            conn.execution_options(**{usage.NOTED: changes})
+        options = {**WRITE_OPTIONS, usage.NOTED: changes} if write else self._read_options
+        conn.execution_options(**{OPTION: self.ids, **options})
+        facts = notifications.collect(conn) if write and self._listener else []
         commits = False
         try:
             with conn.begin():

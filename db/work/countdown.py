@@ -98,7 +98,7 @@ def lock_successors(conn: Connection, ended: Iterable[Task], writes: Writes | No
     return [
         Task.of(dict(row))
         for chunk in chunks(ids)
-        for row in bulk.read_after(conn, writes or [], _WAITING, chunk).mappings()
+        for row in bulk.read_after(conn, writes or [], _WAITING, chunk).mappings().all()
     ]
 
 

@@ -39,7 +39,9 @@ class Transition:
         t = tables.task
         # Not IN: SQLAlchemy would write the list into the statement's text at each execution.
         fence = sa.or_(*(t.c.state == source for source in sorted(self.sources)))
-        return sa.update(t).where(OneOf(t.c.id), fence).values(state=self.target, **values)
+        # SQLAlchemy and the driver convert each parameter at each execution, NULL too.
+        columns = {name: sa.null() if value is None else value for name, value in values.items()}
+        return sa.update(t).where(OneOf(t.c.id), fence).values(state=self.target, **columns)
 
 
 def _transition(word: str, *sources: TaskState, to: TaskState) -> Transition:
@@ -244,7 +246,7 @@ def _complete_attempts() -> sa.Update:
     )
     # The order of their ids is that of all locks of tasks.
     locked = sa.select(_T.id).where(claimed).order_by(_T.id).with_for_update().subquery("locked")
-    values = {"state": COMPLETE.target, **_FINAL}
+    values = {"state": COMPLETE.target, **dict.fromkeys(_FINAL, sa.null())}
     return sa.update(t).where(_T.id == locked.c.id).values(**values).returning(t)
 
 
@@ -264,7 +266,7 @@ def complete_attempts(
     rows = [
         dict(row)
         for chunk in chunks(task_ids)
-        for row in conn.execute(_COMPLETE_ATTEMPTS, {"ids": chunk, **values}).mappings()
+        for row in conn.execute(_COMPLETE_ATTEMPTS, {"ids": chunk, **values}).mappings().all()
     ]
     return [Task.of({**row, "state": TaskState.RUNNING, "member": member}) for row in rows]
 
