@@ -15,6 +15,7 @@ from stoker.db.schema import tables
 from stoker.db.states import TaskKind
 from stoker.engine.nested_stacks import NestedStacks
 from stoker.engine.parent_resource import ParentResource, child_id
+from stoker.engine.quotas import QuotaName, Quotas
 from stoker.resources.contract.children import ChildGoal
 from stoker.resources.contract.errors import ChildGone, PermanentError
 from stoker.template.compile import Limits
@@ -203,7 +204,8 @@ def test_a_child_is_deleted_in_the_time_of_its_parent_and_not_updated_then(
 
 
 def test_a_tree_that_is_rolled_back_may_be_too_large_on_each_level(tmp_path: pathlib.Path) -> None:
-    world = World(tmp_path, hosts=1, limits=Limits(resources=2))
+    quotas = Quotas({**Quotas().defaults, QuotaName.RESOURCES: 2})
+    world = World(tmp_path, hosts=1, limits=Limits(resources=2), quotas=quotas)
     stack = created(world, hot({"n": child()}))
     nest = resource_of(world, world.stack(children(world, stack)["n"].id), "s")
     with pytest.raises(PermanentError, match="would have 3 resources, above the limit of 2"):

@@ -73,6 +73,12 @@ def test_a_tree_as_large_as_it_may_be_is_made_and_changed(world: World) -> None:
     assert (stack.status, stored_rows(world, stack), used(world)) == (Status.COMPLETE, 5, 5)
 
 
+def test_a_tree_without_a_limit_is_counted_only(tmp_path: pathlib.Path) -> None:
+    world = World(tmp_path, hosts=1, threads=4, limits=Limits(resources=0))
+    stack = settled(world, world.create("s", counted(4)))
+    assert (stack.status, used(world)) == (Status.COMPLETE, 6)
+
+
 def test_an_update_that_would_grow_it_too_much_makes_nothing(world: World) -> None:
     stack = settled(world, world.create("s", counted(3)))
     world.update(stack, counted(MOST))
