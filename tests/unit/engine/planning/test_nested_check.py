@@ -304,6 +304,12 @@ def test_a_stack_of_a_text_counts_and_reads_its_resource() -> None:
     assert compiled({"s": stack}).resources == 2
 
 
+def test_members_that_share_a_value_are_charged_with_it_each() -> None:
+    budget = Budget()
+    compiled({"g": group(100, value("v" * 1000))}, purpose=PREVIEWED, budget=budget)
+    assert budget.bytes - budget.stored > 100 * 1000
+
+
 @pytest.mark.parametrize("purpose", [REVIEWED, PREVIEWED])
 def test_of_a_group_whose_members_are_not_known_nothing_is_checked(purpose: Json) -> None:
     assert compiled({"g": group(2, LATER), "text": TEXT}, purpose=purpose).nested == {}
