@@ -245,12 +245,12 @@ class Membership:
 
         :param read: the records of all members, if they were read a moment ago.
         """
-        if self._incarnation is not None and self._lapsed():
+        if self._lapsed():
             self._lapse()
         began = self._monotonic()
         if self._incarnation is None:
             self._candidate = self._process + uuid.uuid4().hex[:PROCESS]
-        self._writer.write(self.me, self._incarnation or self._candidate, self._state, read)
+        self._writer.write(self.me, self._candidate, self._state, read)
         self._sent(began)
 
     def _sent(self, began: float) -> None:

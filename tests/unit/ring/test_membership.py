@@ -231,6 +231,8 @@ def test_a_lapse_while_the_sign_of_life_is_on_its_way_ends_the_incarnation_too(b
     backend.before = hang
     a.step()
     assert a.member() is None
+    assert hosts(a.view()) == []
+    assert a._soon.is_set(), "it rejoins at once"
     backend.before = lambda method: None
     a.step()
     assert a.member() not in (None, first)
@@ -422,7 +424,7 @@ def test_one_that_was_forgotten_reconnects_and_rejoins_at_once_but_not_in_a_loop
     backend = Backend()
     a = backend.member("a", MembershipTiming(10.0, 30.0, 10.0))
 
-    moments = [110.0, 120.0, 150.0]
+    moments = [110.0, 120.0, 140.0, 160.0]
 
     def forget(method: str) -> None:
         if method == "read" and backend.now in moments:
@@ -430,8 +432,43 @@ def test_one_that_was_forgotten_reconnects_and_rejoins_at_once_but_not_in_a_loop
             backend.records.clear()
 
     backend.before = forget
-    opened = [moment for moment, method in run(a, backend, 55.0) if method == "open"]
-    assert opened == [0.0, 10.0, 30.0, 50.0]
+    opened = [moment for moment, method in run(a, backend, 65.0) if method == "open"]
+    assert opened == [0.0, 10.0, 30.0, 50.0, 60.0]
+
+
+def test_one_that_reads_the_record_of_another_process_does_not_act(backend: Backend) -> None:
+    a = backend.member("a")
+
+    def replace(method: str) -> None:
+        if method == "read":
+            backend.records["a"] = {**backend.records["a"], "incarnation": "other"}
+
+    backend.before = replace
+    a.step()
+    assert a.member() is None
+
+
+def test_one_joins_once(backend: Backend, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    backend.steps(3, backend.member("a"))
+    assert caplog.text.count("Joined the ring as a/") == 1
+
+
+def test_only_one_that_is_connected_and_was_not_replaced_leaves(backend: Backend) -> None:
+    replaced, away, forgotten, well = (backend.member(host) for host in "abcd")
+    backend.steps(2, replaced, away, forgotten, well)
+    later = {**backend.records["a"], "incarnation": "j", "started_at": 2e9}
+    backend.records["a"] = later
+    assert [method for _, method in run(replaced, backend, 1.0) if method == "leave"] == []
+    backend.away = True
+    assert [method for _, method in run(away, backend, 1.0) if method == "leave"] == []
+    backend.away = False
+    del backend.records["c"]
+    forgotten._rejoined = backend.now
+    assert [method for _, method in run(forgotten, backend, 0.5) if method == "leave"] == []
+    assert [method for _, method in run(well, backend, 0.5) if method == "leave"] == ["leave"]
+    assert not typing.cast(MemoryGroup, well._group)._is_open
+    assert backend.records["a"] == later
 
 
 def test_a_slow_backend_is_called_again_almost_at_once(backend: Backend) -> None:
