@@ -131,7 +131,7 @@ def test_a_diamond_runs_in_order(database: Database) -> None:
 
     done = step(database, [outcome_of(database, graph, "top")], slots=0)
     order: list[list[str]] = []
-    while not done.ended:
+    for _ in range(2):
         ids = [task_id for part in done.ready.values() for task_id in part]
         held = [*done.claims, *claim_all(database, ids)]
         order.append(sorted(claim.resource.name for claim in held))
