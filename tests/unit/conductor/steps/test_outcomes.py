@@ -1,0 +1,205 @@
+"""The stored values of an attempt that is to be retried, stopped, parked or polled."""
+
+import typing
+from dataclasses import replace
+
+import pytest
+from stoker.conductor.steps.outcomes import Outcomes
+from stoker.conductor.steps.results import StepResult
+from stoker.db.ids import MemberId, ResourceId, StackId, TaskId, TraversalId
+from stoker.db.rows import Resource, Task
+from stoker.db.states import TaskKind, TaskState
+from stoker.db.work.claim import Claim, Claimant
+from stoker.resources.contract.errors import OverQuota, PermanentError, RetryableError, StepTimedOut
+from stoker.resources.contract.steps import Park, Poll
+from stoker.sealing.secrets import Secrets
+from stoker.shapes import TypeIdentity
+
+NOW = 1000.0
+STACK = StackId("s")
+TASK = Task(
+    TaskId(1),
+    TraversalId("t"),
+    STACK,
+    TaskKind.UPDATE,
+    TaskState.RUNNING,
+    0,
+    7,
+    ResourceId(2),
+    attempt=1,
+    definition={},
+    retries_left=3,
+)
+ROW = Resource(
+    ResourceId(2), STACK, "r", "A::B", TypeIdentity("A::B"), "CREATE", "COMPLETE", "state changed", 0.0, 0.0
+)
+FAILURE = RetryableError("away")
+RETRIED = "will be tried again: away"
+
+
+def outcomes(task: Task = TASK, row: Resource = ROW, **changes: typing.Any) -> Outcomes:
+    """Return the outcomes of a task.
+
+    :param changes: other values of the task, but for `quota_wait`.
+    """
+    quota_wait = changes.pop("quota_wait", 100.0)
+    claim = Claim(replace(task, **changes), row, {}, "stack", "p", STACK)
+    secrets = Secrets(typing.cast(typing.Any, None))
+    return Outcomes(claim, Claimant(MemberId("one/i"), "one"), lambda: NOW, secrets, quota_wait)
+
+
+def stored(result: StepResult) -> typing.Any:
+    assert result.outcome is not None
+    return result.outcome
+
+
+@pytest.mark.parametrize(
+    ("error", "attempt", "pause"),
+    [
+        (FAILURE, 0, 1.0),
+        (FAILURE, 1, 1.0),
+        (FAILURE, 2, 2.0),
+        (FAILURE, 4, 8.0),
+        (FAILURE, 7, 60.0),
+        (FAILURE, 2000, 60.0),
+        (RetryableError("", at_least=5.0), 1, 5.0),
+        (RetryableError("", at_least=1.5), 3, 4.0),
+        (RetryableError("", after=90.0, at_least=5.0), 3, 90.0),
+    ],
+)
+def test_pauses_grow_with_each_attempt(error: RetryableError, attempt: int, pause: float) -> None:
+    outcome = stored(outcomes(attempt=attempt).retry(error))
+    assert (outcome.state, outcome.due_at, outcome.retries_left) == (TaskState.PARKED, NOW + pause, 2)
+
+
+def test_the_first_failure_after_a_success_costs_no_retry_and_begins_with_the_shortest_pause() -> None:
+    last = outcomes(attempt=9, retries_left=0)
+    outcome = stored(last.retry(FAILURE, after_success=True))
+    assert (outcome.state, outcome.due_at, outcome.retries_left) == (TaskState.PARKED, NOW + 1.0, 0)
+    for error, after_success in ((FAILURE, False), (StepTimedOut("late"), True)):
+        assert stored(last.retry(error, after_success=after_success)).state == TaskState.FAILED
+
+
+@pytest.mark.parametrize(("attempt", "wait", "fails"), [(3, 8.0, True), (3, 8.1, False), (1, 0.0, True)])
+def test_a_quota_is_waited_for_as_long_as_each_attempt_has_met_it(
+    *, attempt: int, wait: float, fails: bool
+) -> None:
+    error = OverQuota("full", after=4.0)
+    state = stored(outcomes(attempt=attempt, quota_wait=wait).retry(error)).state
+    assert (state == TaskState.FAILED) == fails
+
+
+def test_only_a_long_pause_for_a_new_reason_is_an_event() -> None:
+    for pause, is_event in ((4.9, False), (5.0, True)):
+        event = stored(outcomes().retry(RetryableError("away", after=pause))).event
+        assert (event is not None) == is_event
+    known = outcomes(row=replace(ROW, reason=RETRIED))
+    assert stored(known.retry(RetryableError("away", after=9.0))).event is None
+    observer = outcomes(kind=TaskKind.OBSERVE)
+    assert stored(observer.retry(RetryableError("away", after=9.0))).event is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "has_begun", "is_start"),
+    [(TaskKind.UPDATE, True, True), (TaskKind.UPDATE, False, False), (TaskKind.CREATE, True, False)],
+)
+def test_a_retry_shows_a_start_where_the_type_was_called(
+    *, kind: TaskKind, has_begun: bool, is_start: bool
+) -> None:
+    outcome = stored(outcomes(kind=kind).retry(FAILURE, has_begun=has_begun))
+    status = {"action": "UPDATE", "status": "IN_PROGRESS"} if is_start else {}
+    assert outcome.changes == {"reason": RETRIED, **status}
+    assert (outcome.begun is not None) == is_start
+
+
+def test_a_refresh_changes_no_row_and_ends_with_its_time() -> None:
+    refresh = outcomes(kind=TaskKind.REFRESH)
+    assert stored(refresh.retry(FAILURE)).changes == {}
+    assert stored(refresh.retry(StepTimedOut("late"))).state == TaskState.DONE
+
+
+def test_an_action_that_timed_out_starts_again() -> None:
+    result = outcomes().retry(StepTimedOut("late"))
+    assert result.timed_out
+    assert stored(result).changes["progress"] is None
+    assert "progress" not in stored(outcomes().retry(FAILURE)).changes
+    cleanup = outcomes(definition={"retries_permanent": True})
+    assert stored(cleanup.failed(PermanentError("no"))).changes["progress"] is None
+    final = outcomes(definition={"retries_permanent": True}, retries_left=0)
+    assert stored(final.failed(PermanentError("no"))).state == TaskState.FAILED
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "state"),
+    [(None, TaskState.CANCELLED), (NOW + 1, TaskState.CANCELLED), (NOW, TaskState.PARKED)],
+)
+def test_a_step_that_was_stopped_is_late_or_cancelled(expires_at: float | None, state: TaskState) -> None:
+    for result in (outcomes(expires_at=expires_at).stopped(), outcomes(expires_at=expires_at).detached(None)):
+        assert stored(result).state == state
+        assert stored(result).changes.get("cancelled", False) == (state == TaskState.CANCELLED)
+    assert result.detached
+
+
+def test_a_parked_task_is_due_at_the_earliest_of_its_moments() -> None:
+    for expires_at, after, due_at in (
+        (None, None, None),
+        (None, 5.0, 1005.0),
+        (1003.0, 5.0, 1003.0),
+        (1003.0, None, 1003.0),
+        (1009.0, 5.0, 1005.0),
+    ):
+        assert (
+            stored(outcomes(expires_at=expires_at).park(Park({}, "stack:s", after=after), {})).due_at
+            == due_at
+        )
+
+
+def test_a_start_is_shown_once_where_the_step_decides_that_there_is_one() -> None:
+    for result in (outcomes().park(Park({}, "stack:s"), {}), outcomes().poll_later(Poll({}, after=1.0), {})):
+        assert stored(result).changes["status"] == "IN_PROGRESS"
+        assert stored(result).begun is not None
+    begun = replace(ROW, action="UPDATE", status="IN_PROGRESS")
+    polled = replace(begun, progress={"task": TASK.id, "token": {}})
+    for kind, row, attempt, is_shown in (
+        (TaskKind.UPDATE, begun, 1, True),
+        (TaskKind.UPDATE, begun, 2, False),
+        (TaskKind.UPDATE, ROW, 2, True),
+        (TaskKind.UPDATE, polled, 1, False),
+        (TaskKind.OBSERVE, ROW, 1, False),
+        (TaskKind.CREATE, ROW, 1, False),
+    ):
+        result = outcomes(kind=kind, row=row, attempt=attempt).poll_later(Poll({}, after=1.0), {})
+        assert (stored(result).begun is not None) == is_shown
+
+
+def test_a_step_that_runs_again_does_so_at_once_and_keeps_its_claim() -> None:
+    result = outcomes().run_again({"physical_id": "x"}, {"token": 1})
+    assert (result.poll_after, result.progress, result.keeps_claim) == (0.0, {"token": 1}, True)
+    assert result.claim.resource.physical_id == "x"
+
+
+def test_a_resource_that_is_no_more_unhealthy_after_an_action() -> None:
+    assert stored(outcomes(row=replace(ROW, unhealthy=True)).done({}, "x")).changes["unhealthy"] is False
+    assert "unhealthy" not in stored(outcomes().done({}, "x")).changes
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "reason"),
+    [
+        (TaskKind.UPDATE, "COMPLETE", None),
+        (TaskKind.CHECK, "FAILED", None),
+        (
+            TaskKind.UPDATE,
+            "FAILED",
+            "Update status to COMPLETE for FAILED resource neither update nor replace.",
+        ),
+        (TaskKind.UPDATE, "IN_PROGRESS", "state changed"),
+    ],
+)
+def test_only_another_status_is_an_event_where_there_is_nothing_to_do(
+    kind: TaskKind, status: str, reason: str | None
+) -> None:
+    outcome = stored(outcomes(kind=kind, row=replace(ROW, status=status)).nothing_to_do({}))
+    assert outcome.state == TaskState.DONE
+    assert outcome.changes.get("reason") == reason
+    assert (outcome.event is not None) == (reason is not None)
