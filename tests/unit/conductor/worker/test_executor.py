@@ -167,17 +167,22 @@ def test_numbers_of_a_transaction_and_of_results() -> None:
     numbers.exchanged(claims, [TaskId(1), TaskId(3)], began=100.0, seconds=0.5)
     assert counting.observed(metrics.COMMIT) == [0.5]
     assert counting.observed(metrics.CLAIM_WAIT) == [10.5], "the others were not hinted, or have no moment"
-    for stop, detached, timed_out in ((False, False, True), (True, False, False), (True, True, False)):
+    for stop, detached, timed_out in (
+        (False, False, True),
+        (True, False, False),
+        (True, False, False),
+        (True, True, False),
+    ):
         each = claimed(1)
         outcome: Json = types.SimpleNamespace(state="done")
         if stop:
             each.stop.set()
         numbers.stored(StepResult(each.claim, outcome, detached=detached, timed_out=timed_out), each)
     numbers.stored(StepResult(claims[0], outcome), None)
-    assert counting.of(metrics.RESULTS, "create", "done") == 4
+    assert counting.of(metrics.RESULTS, "create", "done") == 5
     assert counting.of(metrics.TIMEOUTS, "resource") == 1
     answers = ("stopped", "given_up", "not_held")
-    assert [counting.of(metrics.CANCELS_ANSWERED, answer) for answer in answers] == [1, 1, 0]
+    assert [counting.of(metrics.CANCELS_ANSWERED, answer) for answer in answers] == [2, 1, 0]
     numbers.not_held(3)
     numbers.dropped(4)
     numbers.refused()
