@@ -71,9 +71,10 @@ class Write(typing.NamedTuple):
 Writes = list[Write]
 """Writes of a transaction that are put off until a statement whose result it needs.
 
-No two of them concern the same row, and the transaction has locked the rows that they change.  For on
-PostgreSQL all parts of a statement see the rows as they were before it, and their order is not defined.  Who
-reads or changes such a row runs the writes before.
+No two of them concern the same row, and the transaction has locked the rows that they change, unless they are
+the resources that `read_after` writes before its query.  For on PostgreSQL all parts of a statement see the
+rows as they were before it, and their order is not defined.  Who reads or changes such a row runs the writes
+before.
 """
 
 
