@@ -9,6 +9,7 @@ from stoker.conductor.steps.results import StepResult
 from stoker.db.ids import MemberId, ResourceId, StackId, TaskId, TraversalId
 from stoker.db.rows import Resource, Task
 from stoker.db.states import TaskKind, TaskState
+from stoker.db.work.cancel import LOST
 from stoker.db.work.claim import Claim, Claimant
 from stoker.resources.contract.errors import OverQuota, PermanentError, RetryableError, StepTimedOut
 from stoker.resources.contract.steps import Park, Poll
@@ -159,10 +160,12 @@ def test_a_start_is_shown_once_where_the_step_decides_that_there_is_one() -> Non
         assert stored(result).changes["status"] == "IN_PROGRESS"
         assert stored(result).begun is not None
     begun = replace(ROW, action="UPDATE", status="IN_PROGRESS")
+    lost = replace(begun, reason=LOST)
     polled = replace(begun, progress={"task": TASK.id, "token": {}})
     for kind, row, attempt, is_shown in (
         (TaskKind.UPDATE, begun, 1, True),
         (TaskKind.UPDATE, begun, 2, False),
+        (TaskKind.UPDATE, lost, 2, True),
         (TaskKind.UPDATE, ROW, 2, True),
         (TaskKind.UPDATE, polled, 1, False),
         (TaskKind.OBSERVE, ROW, 1, False),
@@ -203,3 +206,13 @@ def test_only_another_status_is_an_event_where_there_is_nothing_to_do(
     assert outcome.state == TaskState.DONE
     assert outcome.changes.get("reason") == reason
     assert (outcome.event is not None) == (reason is not None)
+
+
+def test_a_signal_changes_the_row_where_it_succeeds_and_is_an_event_where_it_fails() -> None:
+    signal = outcomes(kind=TaskKind.SIGNAL)
+    done, failed = stored(signal.done({"data": 1}, "x")), stored(signal.failed(PermanentError("no")))
+    assert done.changes == {"data": 1, "progress": None}
+    assert failed.changes is None or not failed.changes
+    assert (done.event is None, failed.event is None) == (True, False)
+    silent = stored(outcomes(kind=TaskKind.DELETE_SNAPSHOT).failed(PermanentError("no")))
+    assert silent.event is None
