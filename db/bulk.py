@@ -96,14 +96,14 @@ def run(conn: Connection, writes: Writes) -> CursorResult[typing.Any] | None:
 def read_after(
     conn: Connection, writes: Writes, query: sa.Select[typing.Any], ids: Sequence[int]
 ) -> CursorResult[typing.Any]:
-    """Run writes, and then a query by ids; the last write and the query are one statement on PostgreSQL.
+    """Run at least one write, and then a query by ids; on PostgreSQL the last write and it are one statement.
 
     The query reads no row, and so locks none, before all rows are written: it waits for their number.  But it
     sees the values from before, so it must read other rows.
 
     :param ids: value of the query's parameter of that name, which no write has.
     """
-    if not writes or conn.dialect.name != "postgresql":
+    if conn.dialect.name != "postgresql":
         run(conn, writes)
         return conn.execute(query, {"ids": ids})
     last = writes.pop()

@@ -95,11 +95,14 @@ def lock_successors(conn: Connection, ended: Iterable[Task], writes: Writes | No
     ids = {TaskId(successor) for task in ended for successor in task.successors}
     if not ids:
         return []
-    return [
-        Task.of(dict(row))
-        for chunk in chunks(ids)
-        for row in bulk.read_after(conn, writes or [], _WAITING, chunk).mappings().all()
-    ]
+    tasks: list[Task] = []
+    for chunk in chunks(ids):
+        if writes:
+            rows = bulk.read_after(conn, writes, _WAITING, chunk)
+        else:
+            rows = conn.execute(_WAITING, {"ids": chunk})
+        tasks += [Task.of(dict(row)) for row in rows.mappings().all()]
+    return tasks
 
 
 def count_successors(
