@@ -99,7 +99,9 @@ def read_after(
     """Run at least one write, and then a query by ids; on PostgreSQL the last write and it are one statement.
 
     The query reads no row, and so locks none, before all rows are written: it waits for their number.  But it
-    sees the values from before, so it must read other rows.
+    sees the rows from before, so it must read other ones, and miss none that others insert, or change to meet
+    its condition, while a write waits for them.  That holds for the successors of tasks that the transaction
+    has locked: no task becomes a waiting one again, and who adds a successor locks the task that it follows.
 
     :param ids: value of the query's parameter of that name, which no write has.
     """
@@ -108,11 +110,11 @@ def read_after(
         return conn.execute(query, {"ids": ids})
     last = writes.pop()
     run(conn, writes)
-    return conn.execute(_behind(last.statement, query), {**_named(last), "ids": ids})
+    return conn.execute(_query_after(last.statement, query), {**_named(last), "ids": ids})
 
 
 @functools.cache
-def _behind(write: WriteStatement, query: sa.Select[typing.Any]) -> sa.Select[typing.Any]:
+def _query_after(write: WriteStatement, query: sa.Select[typing.Any]) -> sa.Select[typing.Any]:
     written = write.returning(sa.literal_column("1")).cte("written")
     return query.where(sa.select(sa.func.count()).select_from(written).scalar_subquery() >= 0)
 

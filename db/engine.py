@@ -152,6 +152,13 @@ class ServerClock:
                 self._next = after + EVERY
             self._compare(after)
 
+    def forget(self) -> None:
+        """Show the host's time until the next measurement, as before the first one."""
+        with self._lock:
+            self._offset = None
+            self._doubt = None
+            self._next = float("-inf")
+
     def _question(self, old: float, new: float, now: float) -> None:
         doubt = self._doubt
         if doubt is None or abs(new - doubt.offset) > self._tolerance:
@@ -335,8 +342,9 @@ class Database:
         self.read(lambda conn: conn.execute(sa.select(1)).scalar())
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and forget the server's time: who connects next may do so days later."""
         self._engine.dispose()
+        self.clock.forget()
 
     def _run(self, transaction: Callable[[Connection], T], *, write: bool, brief: bool = False) -> T:
         last = time.monotonic() + self._limits.retry

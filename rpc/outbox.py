@@ -37,17 +37,23 @@ class SendQueue:
         self._waiting: collections.deque[Callable[[], None]] = collections.deque()
         self._soon = threading.Condition()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start to send; returns at once."""
+        """Start to send; returns at once.
+
+        The process may be a fork of the one that has made the queue; a thread could not be started there.
+        """
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         self._thread.start()
 
     def stop(self, wait: float = 2.0) -> bool:
-        """Send the hints that wait, for `wait` seconds at most; return whether all was sent."""
+        """Send the messages that wait, for `wait` seconds at most; return whether all was sent."""
         with self._soon:
             self._stopping = True
             self._soon.notify()
+        if self._thread is None:
+            return not self._waiting
         self._thread.join(wait)
         return not self._thread.is_alive()
 

@@ -5,9 +5,11 @@ that this module adds: messages to systemd at the right moment, the exit code, a
 processes, an orderly stop on SIGINT, and an end for a worker that hangs.  A worker sends its parent the
 messages that a daemon sends to systemd (sd_notify(3)).
 
-The parent has read the configuration and listens; it has no open connection and no thread yet.  The workers
-inherit the socket, and the kernel gives a connection to one that waits for it: a worker that hangs delays
-none (with sockets of their own, by SO_REUSEPORT, it would), and none is refused while one is replaced.
+The parent has read the configuration, made what the workers serve, and listens; before the first fork it has
+neither an open connection nor a thread.  A worker that replaces one begins as those did, with the options as
+they are reloaded since then.  The workers inherit the socket, and the kernel gives a connection to one that
+waits for it: a worker that hangs delays none (with sockets of their own, by SO_REUSEPORT, it would), and none
+is refused while one is replaced.
 """
 
 import contextlib

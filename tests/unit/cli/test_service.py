@@ -39,6 +39,7 @@ def test_the_parent_leaves_no_connection_and_no_thread_to_its_workers(tmp_path: 
         threads = set(threading.enumerate())
         descriptors = set(os.listdir(DESCRIPTORS))
         service = make_service(conf)
+        assert not service.parts.database.clock.is_sure
         assert set(threading.enumerate()) <= threads
         assert set(os.listdir(DESCRIPTORS)) <= descriptors
         service.parts.start()

@@ -143,3 +143,17 @@ def test_it_is_measured_at_intervals_and_by_one_thread(scene: Scene) -> None:
     assert not scene.clock.take_turn()
     scene.go(1, measuring=False)
     assert scene.clock.take_turn()
+
+
+def test_whoever_connects_again_measures_again(scene: Scene) -> None:
+    scene.measure()
+    scene.server = -HOURS
+    scene.measure()
+    assert scene.clock.trouble() is not None
+    scene.clock.forget()
+    assert scene.clock.trouble() is None
+    assert not scene.clock.is_sure
+    assert scene.clock.take_turn()
+    scene.measure()
+    assert scene.clock.is_sure
+    assert scene.ahead == pytest.approx(-HOURS)

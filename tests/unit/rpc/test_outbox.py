@@ -1,5 +1,7 @@
 """Hints of an outbox that gathers: those that come soon after each other share a message."""
 
+import functools
+import os
 import threading
 import typing
 
@@ -7,7 +9,7 @@ import pytest
 from harness.waiting import wait_for
 from stoker.db.ids import TaskId, TraversalId
 from stoker.rpc.contract import Hint
-from stoker.rpc.outbox import SHARED_TASKS, Outbox
+from stoker.rpc.outbox import SHARED_TASKS, Outbox, SendQueue
 
 
 class Channel:
@@ -89,3 +91,35 @@ def test_without_gathering_each_hint_has_a_message_of_its_own(channel: Channel) 
     assert outbox.stop(120)
     assert channel.messages == [{"trv1": [1]}, {"trv2": [2]}]
     assert channel.pauses == []
+
+
+def _ends_when_all_is_sent(queue: SendQueue) -> bool:
+    """Return whether a queue sends, and its end waits for the messages."""
+    sending = threading.Event()
+    may_end = threading.Event()
+    queue.start()
+    queue.put(sending.set)
+    queue.put(functools.partial(may_end.wait, 120))
+    is_sent = sending.wait(120)
+    ended_early = queue.stop(0.01)
+    may_end.set()
+    return is_sent and not ended_early and queue.stop(120)
+
+
+def test_a_fork_starts_the_queue_that_its_parent_has_made() -> None:
+    queue = SendQueue("test")
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if _ends_when_all_is_sent(queue) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_queue_that_was_never_started_ends_at_once() -> None:
+    queue = SendQueue("test")
+    assert queue.stop()
+    queue.put(lambda: None)
+    assert not queue.stop()
