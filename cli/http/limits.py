@@ -27,7 +27,7 @@ class ServerSettings:
         "workers",
         None,
         "Processes of stoker-api that answer requests at the same address. One process computes on one "
-        "processor core, however many threads it has. Each takes about 100 MiB of memory, and connections "
+        "processor core, however many threads it has. Each adds 40 to 80 MiB of memory, and connections "
         "to the database and to the message bus of its own; the limits of threads and connections hold for "
         "each. Fewer processes leave processor cores and memory to other services of the host.",
         least=1,

@@ -17,8 +17,6 @@ def rules_of(features: Iterable[Feature]) -> list[Rule]:
     return sorted([*KERNEL_RULES, *of_features])
 
 
-LOOK_EVERY = 1.0
-"""Seconds between two looks at the operator's files."""
 RULES = rules_of(FEATURES)
 """All rules of the product."""
 
@@ -26,6 +24,10 @@ RULES = rules_of(FEATURES)
 def list_rules() -> list[policy.RuleDefault]:
     """Return all rules of the product; oslo.policy's tools call it, too."""
     return rule_defaults(RULES)
+
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at the operator's files."""
 
 
 class Enforcer(policy.Enforcer):
@@ -40,11 +42,11 @@ class Enforcer(policy.Enforcer):
     def __init__(self, conf: cfg.ConfigOpts, monotonic: Callable[[], float] = time.monotonic) -> None:
         super().__init__(conf)
         self._monotonic = monotonic
-        self._next = float("-inf")
+        self._next_look = float("-inf")
 
     def load_rules(self, force_reload: bool = False) -> None:
         """Read the files again where they have changed; see `policy.Enforcer.load_rules`."""
         now = self._monotonic()
-        if force_reload or now >= self._next:
+        if force_reload or now >= self._next_look:
             super().load_rules(force_reload)
-            self._next = now + LOOK_EVERY
+            self._next_look = now + LOOK_EVERY

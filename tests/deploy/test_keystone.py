@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 import typing
 import uuid
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from client.serving import Answer, Service, fault
 from harness import templates
 from harness.keystone import PASSWORD, REGION, Keystone
 from harness.waiting import wait_for
+from stoker.cli.wiring.policy import LOOK_EVERY
 
 Json = typing.Any
 GLOBAL = "'stacks:global_index': 'rule:context_is_admin'\n"
@@ -48,6 +50,11 @@ class Cloud:
     policy: pathlib.Path
     projects: dict[str, str]
     tokens: dict[tuple[str, str | None], str] = dataclasses.field(default_factory=dict)
+
+    def rule(self, text: str) -> None:
+        """Change the policy file, and wait until each process looks at it with its next request."""
+        self.policy.write_text(text)
+        time.sleep(1.01 * LOOK_EVERY)
 
     def as_user(self, user: str, project: str | None, method: str, path: str, body: Json = None) -> Answer:
         """One request; {own} in the path stands for the user's project."""
@@ -260,7 +267,7 @@ def test_an_admin_lists_all_projects_where_the_policy_file_allows_it(cloud: Clou
     everything = "/v1/{own}/stacks?global_tenant=true"
     assert fault(cloud.as_user("admin", "admin", "GET", everything)) == (403, "Forbidden")
 
-    cloud.policy.write_text(GLOBAL)
+    cloud.rule(GLOBAL)
     answer = cloud.as_user("admin", "admin", "GET", everything)
     assert answer.status == 200, answer
     names = {item["stack_name"]: item["project"] for item in answer.body["stacks"]}
@@ -295,7 +302,7 @@ def test_types_and_updates_without_a_change_have_rules_of_their_own(cloud: Cloud
     changed = {"existing": True, "tags": "x"}
     assert fault(cloud.as_user("alpha-reader", "alpha", "PATCH", path, again)) == (403, "Forbidden")
     before = cloud.policy.read_text()
-    cloud.policy.write_text(before + RULED)
+    cloud.rule(before + RULED)
     try:
         assert fault(cloud.as_user("alpha-reader", "alpha", "PATCH", path, changed)) == (403, "Forbidden")
         by_hand = {**TEMPLATE, "resources": {"a": {"type": "OS::Heat::None"}}}
@@ -333,7 +340,7 @@ def test_types_and_updates_without_a_change_have_rules_of_their_own(cloud: Cloud
         )
         assert answer.status == 201
     finally:
-        cloud.policy.write_text(before)
+        cloud.rule(before)
     assert cloud.as_user("alpha-member", "alpha", "DELETE", path).status == 204
 
 

@@ -32,3 +32,6 @@ def test_a_changed_file_counts_at_the_next_look(tmp_path: pathlib.Path) -> None:
     assert not may_list()
     clock[0] += 0.2 * LOOK_EVERY
     assert may_list()
+    file.write_text('"stacks:index": "!"\n')
+    enforcer.load_rules(force_reload=True)
+    assert not may_list()

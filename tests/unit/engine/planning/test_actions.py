@@ -85,6 +85,17 @@ def test_what_depends_on_several_missing_ones_is_found_once() -> None:
     assert list(marked(rows)) == ["a"], "what it needs is there, and needs what is missing"
 
 
+def test_what_depends_on_a_missing_one_in_many_ways_is_looked_at_once() -> None:
+    """In forty layers of two there are more ways than a program can walk."""
+    layers = [f"l{n} r{n}" for n in range(40)]
+    table = ", ".join(
+        f"{name}{f'({layers[n - 1]})' if n else ''}" for n in range(40) for name in layers[n].split()
+    )
+    names = [name for layer in layers for name in layer.split()]
+    rows = rows_of(table, ", ".join(f"{name} INIT_COMPLETE" for name in names))
+    assert list(marked(rows)) == ["l0", "r0"]
+
+
 def test_a_copy_of_a_snapshot_has_a_key_of_its_own_and_nothing_of_the_past() -> None:
     rows = rows_of("a, b(a)")
     row = replace(

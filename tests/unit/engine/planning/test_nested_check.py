@@ -279,6 +279,23 @@ def test_the_size_of_a_stack_is_that_of_all_below_it() -> None:
     assert outer(1).stored > below
 
 
+@pytest.mark.parametrize(
+    ("resource", "equal"),
+    [
+        (inner(other="o"), {"type": "inner.yaml", "properties": {"other": "o", "word": "w"}}),
+        (group(1, value("v")), group(1, dict(reversed(value("v").items())))),
+    ],
+    ids=["properties", "definition"],
+)
+def test_what_differs_in_the_order_of_keys_is_charged_as_what_is_equal(resource: Json, equal: Json) -> None:
+    def cost(*resources: Json) -> tuple[int, int]:
+        budget = Budget()
+        compiled({f"n{number}": each for number, each in enumerate(resources)}, budget=budget)
+        return budget.steps, budget.stored
+
+    assert cost(resource, equal) == cost(resource, resource)
+
+
 def test_a_value_that_a_function_makes_in_a_nested_stack_is_charged_once() -> None:
     def stored(characters: int) -> int:
         budget = Budget()
