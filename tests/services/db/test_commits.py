@@ -288,6 +288,20 @@ def test_a_link_of_a_chain_takes_four_statements(database: Database) -> None:
 
 
 @on("postgresql")
+def test_a_failure_is_stored_before_its_traversal_is_locked(database: Database) -> None:
+    graph = store_graph(database, {"a": [], "b": ["a"]})
+    [claim] = claim_all(database, graph.ids[:1])
+    failed = [outcome(claim, TaskState.FAILED, reason="why", changes={"status": Status.FAILED})]
+    texts = statements_of(database, lambda: step(database, failed))
+    assert texts[:4] == [
+        "SELECT task",  # the fence
+        "UPDATE task",
+        "UPDATE resource",
+        "SELECT task",  # what does not start any more; the traversal comes behind it
+    ]
+
+
+@on("postgresql")
 def test_a_result_is_stored_before_the_successor_is_locked_and_counts_it_as_it_is_then(
     database: Database,
 ) -> None:
