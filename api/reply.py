@@ -63,7 +63,7 @@ def json_text(body: Json) -> bytes:
 def listing(name: str, views: Iterable[Json]) -> Reply:
     """Return a reply whose body is an object with one list.
 
-    Its text is made part by part: of a list of ten thousand never all views are in memory, and its text once.
+    Its text is made part by part, in one place: of a list of ten thousand never all views are in memory.
 
     :param views: the entries of the list.
     """

@@ -42,6 +42,7 @@ MARIADB_BATCH = 100
 """Rows in one update on MariaDB, whose statement carries all values as text."""
 Id = typing.TypeVar("Id", int, str)
 Row = Mapping[str, typing.Any]
+Fence = tuple[tuple[str, typing.Any], ...]
 NO_FENCE: Mapping[str, typing.Any] = {}
 
 
@@ -267,11 +268,11 @@ def update(
     """
     if not rows:
         return 0
-    ordered = sorted(rows, key=lambda row: row["id"])
+    ordered = _in_order(rows)
     names = tuple(ordered[0])
     fence = tuple(sorted(only.items()))
     if conn.dialect.name == "postgresql":
-        return conn.execute(_update_records(table, names, fence), _records(conn, table, ordered)).rowcount
+        return conn.execute(*_update_of(conn, table, ordered, fence)).rowcount
     if conn.dialect.name == "sqlite":
         values = [{_parameter(name): row[name] for name in names} for row in ordered]
         return conn.execute(_update_one(table, names, fence), values).rowcount
@@ -285,11 +286,17 @@ def put_off_update(conn: Connection, table: sa.Table, rows: Sequence[Row], write
     :param writes: where the update is put off.
     """
     if conn.dialect.name == "postgresql":
-        ordered = sorted(rows, key=lambda row: row["id"])
-        statement = _update_records(table, tuple(ordered[0]), ())
-        writes.append(Write(statement, _records(conn, table, ordered)))
+        writes.append(_update_of(conn, table, _in_order(rows), ()))
     else:
         update(conn, table, rows)
+
+
+def _in_order(rows: Sequence[Row]) -> Sequence[Row]:
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def _update_of(conn: Connection, table: sa.Table, ordered: Sequence[Row], fence: Fence) -> Write:
+    return Write(_update_records(table, tuple(ordered[0]), fence), _records(conn, table, ordered))
 
 
 def _parameter(name: str) -> str:
@@ -345,9 +352,6 @@ def _insert_records(table: sa.Table, names: tuple[str, ...], unless_taken: str |
     return (
         statement if unless_taken is None else statement.on_conflict_do_nothing(index_elements=[unless_taken])
     )
-
-
-Fence = tuple[tuple[str, typing.Any], ...]
 
 
 @functools.cache

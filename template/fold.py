@@ -191,10 +191,12 @@ def _get_param(argument: Json, scope: FoldScope, path: Path) -> Residual:
         hint = closest(name, [*scope.parameters, *scope.pseudo])
         raise Unresolvable(f'{not_provided(name)}{SUGGESTION}parameter "{name}"{hint}')
     if name in scope.pseudo:
-        value, as_is = scope.pseudo[name], False
+        value = scope.pseudo[name]
+        as_is = False
     else:
         parameter = scope.parameters[name]
-        value, as_is = parameter.value, parameter.hidden or not parameter.is_known
+        value = parameter.value
+        as_is = parameter.hidden or not parameter.is_known
     if steps and not as_is and not is_deferred(steps):
         selected = select(value, plain(steps), "")
         scope.budget.store_value(selected, len(path))

@@ -137,13 +137,11 @@ def claim(
         task.spare_id for task in candidates if task.kind == TaskKind.REFRESH and task.spare_id is not None
     }
     claimed_rows = resources.lock_free(conn, resource_ids, shown_ids)
-    locked = claimed_rows.locked
-    skipped = [task for task in candidates if task.resource_id in locked]
-    claimed_tasks = _take(
-        writes, [task for task in candidates if task.resource_id not in locked], who=who, now=now
-    )
-    if not claimed_tasks:
+    skipped = [task for task in candidates if task.resource_id in claimed_rows.locked]
+    free = [task for task in candidates if task.resource_id not in claimed_rows.locked]
+    if not free:
         return Claimed(locked=skipped)
+    claimed_tasks = _take(writes, free, who=who, now=now)
     rows = _with_replacements(conn, claimed_rows.resources)
     begun: list[tuple[Task, Resource]] = []
     deleted: list[Task] = []

@@ -261,7 +261,7 @@ def exchange(
     # Counting down comes after the resources are written, because a successor that is claimed below reads the
     # values that its predecessors have just stored.
     finished = admitted.finished()
-    free = _count_down(conn, finished, writes, now=now)
+    free = count_successors(conn, finished, writes, now=now) if finished or writes else []
     counts = open_tasks(finished) if finished else {}
     hits = list[BreakpointHit]()
     if any(task.hooks or task.stepped for task in free):
@@ -310,16 +310,6 @@ def exchange(
     return Exchange(
         admitted.refused, list(claimed.claims), to_hint, list(ended.stacks.items()), ended.woken, locked
     )
-
-
-def _count_down(
-    conn: Connection, finished: Sequence[FinishedTask], writes: Writes, *, now: float
-) -> list[Task]:
-    """Run the writes of resources, and take tasks off the counts of their successors."""
-    free = count_successors(conn, finished, writes, now=now) if finished else []
-    if writes:
-        bulk.run(conn, writes)
-    return free
 
 
 def _hit(hook: str, outcome: Outcome, admitted: Admission) -> BreakpointHit:

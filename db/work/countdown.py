@@ -117,7 +117,7 @@ def count_successors(
     successors are counted down, so none of them can reach zero.  Tasks of a newer traversal may wait for the
     failed task, too, and run.  Only a check continues after a failure: it reports all that is wrong.
 
-    :param writes: writes of resources that were put off: they come before all that is locked here.
+    :param writes: writes of resources that were put off: they are run, before anything is locked.
     """
     for one in ended:
         if one.task.kind == TaskKind.SCALE and (one.is_done or one.failure is not None):
@@ -137,6 +137,8 @@ def count_successors(
     for count, ids in sorted(by_count.items()):
         for chunk in chunks(ids):
             conn.execute(_COUNT_DOWN, {"ids": chunk, "by": count})
+    if writes:  # No task waits for these.
+        bulk.run(conn, writes)
     return free
 
 

@@ -70,22 +70,22 @@ def test_a_child_ends_with_its_parent_or_by_a_time_of_its_own(
 def test_each_request_for_a_child_answers_with_its_id(world: World) -> None:
     stack = created(world, hot({"n": child()}))
     nest = resource_of(world, stack, "n")
-    known = children(world, stack)["n"].id
-    assert world.nesting.create(nest, GOAL) == known
-    assert world.nesting.update(nest, GOAL) == known
-    settled(world, world.stack(known))
-    assert world.nesting.act(nest, TaskKind.CHECK) == known
+    nested_id = children(world, stack)["n"].id
+    assert world.nesting.create(nest, GOAL) == nested_id
+    assert world.nesting.update(nest, GOAL) == nested_id
+    settled(world, world.stack(nested_id))
+    assert world.nesting.act(nest, TaskKind.CHECK) == nested_id
     with pytest.raises(PermanentError, match="Stack s-n.* already has an action"):
         world.nesting.snapshot(nest)
-    settled(world, world.stack(known))
-    assert world.nesting.snapshot(nest) == known
-    assert world.nesting.snapshot(nest) == known, "an earlier attempt has begun it"
+    settled(world, world.stack(nested_id))
+    assert world.nesting.snapshot(nest) == nested_id
+    assert world.nesting.snapshot(nest) == nested_id, "an earlier attempt has begun it"
 
 
 def test_a_step_that_may_not_act_changes_nothing(world: World) -> None:
     stack = created(world, hot({"n": child(), "one": server()}))
     nest = resource_of(world, stack, "n", guard=lost)
-    known = world.stack(children(world, stack)["n"].id)
+    before = world.stack(children(world, stack)["n"].id)
     requests: list[typing.Callable[[], object]] = [
         lambda: world.nesting.update(nest, GOAL),
         lambda: world.nesting.act(nest, TaskKind.CHECK),
@@ -96,15 +96,15 @@ def test_a_step_that_may_not_act_changes_nothing(world: World) -> None:
     for request in requests:
         with pytest.raises(Lost):
             request()
-    assert world.stack(known.id) == known
+    assert world.stack(before.id) == before
     assert list(children(world, stack)) == ["n"]
 
 
 def test_stacks_are_nested_as_deep_as_they_may_be_and_no_deeper(tmp_path: pathlib.Path) -> None:
     world = World(tmp_path, hosts=1, limits=Limits(depth=1))
     stack = created(world, hot({"one": server()}))
-    made = world.nesting.create(resource_of(world, stack, "one"), GOAL)
-    inside = settled(world, world.stack(made))
+    nested_id = world.nesting.create(resource_of(world, stack, "one"), GOAL)
+    inside = settled(world, world.stack(nested_id))
     assert (inside.id, inside.status, inside.depth) == (child_id("key"), "COMPLETE", 1)
     with pytest.raises(PermanentError, match="nested 1 levels deep") as refused:
         world.nesting.create(resource_of(world, inside, "s", key="other"), GOAL)
@@ -114,8 +114,8 @@ def test_stacks_are_nested_as_deep_as_they_may_be_and_no_deeper(tmp_path: pathli
 def test_a_child_that_was_deleted_is_not_made_again_by_its_key(world: World) -> None:
     stack = created(world, hot({"one": server()}))
     nest = resource_of(world, stack, "one")
-    made = world.nesting.create(nest, GOAL)
-    settled(world, world.stack(made))
+    nested_id = world.nesting.create(nest, GOAL)
+    settled(world, world.stack(nested_id))
     world.nesting.delete(nest)
     world.calm()
     assert children(world, stack) == {}
@@ -129,9 +129,9 @@ def test_a_child_that_was_deleted_is_not_made_again_by_its_key(world: World) -> 
 @pytest.mark.parametrize(("entry", "taken"), [({"resource_id": "thing-7"}, "thing-7"), (None, None)])
 def test_a_child_adopts_what_its_document_names(world: World, entry: Json, taken: str | None) -> None:
     stack = created(world, hot({"one": server()}))
-    made = world.nesting.create(resource_of(world, stack, "one"), GOAL, {"s": entry})
-    assert rows(world, world.stack(made))["s"].physical_id == taken
-    assert world.stack(made).action == "ADOPT"
+    nested_id = world.nesting.create(resource_of(world, stack, "one"), GOAL, {"s": entry})
+    assert rows(world, world.stack(nested_id))["s"].physical_id == taken
+    assert world.stack(nested_id).action == "ADOPT"
 
 
 def test_files_and_templates_that_do_not_exist_are_refused(world: World) -> None:

@@ -109,10 +109,10 @@ def test_what_keeps_an_orphan_is_a_deletion_below_its_stack(
     stack = a_stack(name=stack_name, depth=2, own_resources=7, tags=("a",))
     graph = store_graph(database, {resource_name: []}, stack=stack)
     orphan = orphan_of(database, graph)
-    made = replace(
+    created = replace(
         orphan.resource, cancelled=True, reinstated=True, unhealthy=True, replaced_by=ResourceId(5)
     )
-    number = database.write(lambda conn: orphans.record(conn, replace(orphan, resource=made), now=NOW))
+    number = database.write(lambda conn: orphans.record(conn, replace(orphan, resource=created), now=NOW))
     deletion = task(database, number)
     assert (deletion.pending, deletion.retries_left, deletion.definition) == (
         0,

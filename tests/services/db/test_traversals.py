@@ -150,11 +150,11 @@ def test_the_present_traversal_of_a_stack_is_found_while_it_is_in_progress(datab
 def test_those_of_a_stack_are_closed_but_not_a_deletion_of_a_snapshot(database: Database) -> None:
     stack = a_stack()
     deletion = a_snapshot(stack, action="DELETE", status=Status.IN_PROGRESS)
-    kept = a_snapshot(stack)
+    snapshot = a_snapshot(stack)
     database.write(lambda conn: [stacks.insert(conn, stack), snapshots.insert(conn, stack, deletion)])
-    database.write(lambda conn: snapshots.insert(conn, stack, kept))
+    database.write(lambda conn: snapshots.insert(conn, stack, snapshot))
     done = TraversalState.DONE
-    stored(database, a_traversal(5, stack_id=stack.id, traversal=kept.traversal))
+    stored(database, a_traversal(5, stack_id=stack.id, traversal=snapshot.traversal))
     stored(database, a_traversal(6, stack_id=stack.id, traversal=deletion.traversal))
     stored(database, a_traversal(7, stack_id=stack.id, state=done, due_at=NOW))
     stored(database, a_traversal(8))

@@ -58,8 +58,8 @@ def test_each_page_is_read_behind_the_last_object_until_one_is_not_full() -> Non
             reads.append(after)
             return [name for name in names if name > after][:2]
 
-        found = list(Rows().scan.pages(read, start="", position=lambda name: name, size=2))
-        assert ["".join(page) for page in found] == pages
+        scanned = list(Rows().scan.pages(read, start="", position=lambda name: name, size=2))
+        assert ["".join(page) for page in scanned] == pages
         assert reads == ["", "b", "d"][: len(pages)]
 
 

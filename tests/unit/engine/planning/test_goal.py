@@ -98,7 +98,8 @@ def test_the_work_is_charged_to_the_budget_of_the_request() -> None:
     nested = f"{HOT}parameters: {{p: {{type: string, hidden: true}}}}\n" + "# text\n" * 5000
     goal = Goal("", files={"x.yaml": nested}, parameters={"word": "w"}, budget=budget)
     completed(goal, tree=False)
-    stored, steps = budget.stored, budget.steps
+    stored = budget.stored
+    steps = budget.steps
     completed(goal)
     assert budget.stored == 2 * stored > 0
     assert budget.steps > 2 * steps
