@@ -1,16 +1,20 @@
 """A conductor's report of itself, and the operator's orders in its answer."""
 
+import pathlib
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+import sqlalchemy as sa
 from stoker.conductor.duties.report import ConductorReport
 from stoker.conductor.slice import Ring
+from stoker.db import conductors
 from stoker.db.conductors import ConductorRecord, StateRequest
 from stoker.db.engine import Database
 from stoker.db.errors import RowLocked, Unavailable
 from stoker.db.ids import MemberId
+from stoker.db.schema import tables, upgrade
 from stoker.ring.local_member import LocalMember
 from stoker.ring.membership import Membership
 
@@ -30,20 +34,18 @@ class Clock:
 class Installation:
     """The conductor, its ring, and the database in which it reports.
 
-    :ivar request: the operator's request.
     :ivar error: the next error of the database.
     :ivar entered: the states that the members were told.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, database: Database) -> None:
         self.clock = Clock()
         self.me = LocalMember("one", weight=2.0)
-        self.rows: list[ConductorRecord] = []
-        self.request = StateRequest()
         self.error: Exception | None = None
         self.entered: list[str] = []
         self.incarnation: MemberId | None = MemberId("one/i")
-        monkeypatch.setattr("stoker.conductor.duties.report.conductors.report", self._report)
+        self._database = database
+        database.write(lambda conn: conn.execute(sa.delete(tables.conductor)))
         self.report = ConductorReport(
             database=typing.cast(Database, self),
             ring=typing.cast(Ring, types.SimpleNamespace(
@@ -58,25 +60,39 @@ class Installation:
     def set_state(self, state: str) -> None:
         self.entered.append(state)
 
-    def write(self, transaction: Callable[[object], StateRequest], *, brief: bool = False) -> StateRequest:
+    def write(self, transaction: Callable[..., StateRequest], *, brief: bool = False) -> StateRequest:
         if self.error is not None:
             raise self.error
-        return transaction(self)
+        return self._database.write(transaction, brief=brief)
 
-    def _report(self, _conn: object, row: ConductorRecord) -> StateRequest:
-        self.rows.append(row)
-        return self.request
+    def request(self, request: StateRequest) -> None:
+        """Store the operator's request."""
+        self._database.write(lambda conn: conductors.request_state(conn, "one", request))
+
+    def row(self) -> ConductorRecord:
+        """Return the conductor as it is stored."""
+        [row] = self._database.read(conductors.list_all)
+        return row
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    folder: pathlib.Path = tmp_path_factory.mktemp("reports")
+    upgraded = Database(f"sqlite:///{folder}/stoker.sqlite")
+    upgrade.upgrade(upgraded)
+    yield upgraded
+    upgraded.close()
 
 
 @pytest.fixture
-def installation(monkeypatch: pytest.MonkeyPatch) -> Installation:
-    return Installation(monkeypatch)
+def installation(database: Database) -> Installation:
+    return Installation(database)
 
 
 def test_a_report_has_what_an_operator_reads(installation: Installation) -> None:
     installation.clock.now = 130.0
     installation.report.run()
-    [row] = installation.rows
+    row = installation.row()
     assert (row.started_at, row.heartbeat_at, row.clock_ahead) == (100.0, 130.0, 0.25)
     assert (row.host, row.incarnation, row.state, row.weight) == ("one", "one/i", "active", 2.0)
     assert (row.shards_owned, row.ring_version) == (7, "cafe")
@@ -90,14 +106,14 @@ def test_an_order_is_obeyed_once_and_logged_with_its_origin(
 ) -> None:
     caplog.set_level("INFO")
     installation.report.run()
-    installation.request = StateRequest("draining", "", 0.0, "a new disk")
+    installation.request(StateRequest("draining", "", 0.0, "a new disk"))
     for _ in range(2):
         installation.report.run()
     assert installation.report.state == "draining"
-    installation.request = StateRequest("active", "alice", 0.0)
+    installation.request(StateRequest("active", "alice", 0.0))
     installation.report.run()
     assert installation.entered == ["draining", "active"]
-    installation.request = StateRequest("draining")
+    installation.request(StateRequest("draining"))
     installation.report.run()
     assert caplog.messages == [
         "Conductor one is draining, as an unknown user requested at 1970-01-01T00:00:00Z: a new disk",
@@ -107,13 +123,11 @@ def test_an_order_is_obeyed_once_and_logged_with_its_origin(
 
 
 def test_one_that_stops_drains_whatever_is_requested_and_says_so_at_once(installation: Installation) -> None:
-    installation.report.drain()
     installation.report.run()
+    for name, state, shards in (("drain", "draining", 7), ("run", "draining", 7), ("stopped", "stopped", 0)):
+        getattr(installation.report, name)()
+        assert (installation.row().state, installation.row().shards_owned) == (state, shards)
     assert installation.entered == ["draining"]
-    installation.report.stopped()
-    assert [(row.state, row.shards_owned) for row in installation.rows] == [
-        ("draining", 7), ("draining", 7), ("stopped", 0),
-    ]  # fmt: skip
 
 
 def test_a_locked_row_is_no_lost_database(installation: Installation) -> None:
