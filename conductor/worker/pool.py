@@ -193,7 +193,6 @@ class ThreadPool:
             self._soon.wait_for(lambda: self._jobs or self._closed)
             self._idle -= 1
             if not self._jobs:
-                self._alive -= 1
                 return None
             job = self._jobs.popleft()
             job.state = _State.RUNNING

@@ -3,10 +3,13 @@
 import ast
 import itertools
 import pathlib
+import typing
 
 import pytest
 from stoker.conductor.worker import claimed
 from stoker.conductor.worker.claimed import TRANSITIONS, ClaimEvent, ClaimState, next_state
+from stoker.db.ids import TaskId
+from stoker.db.work.claim import Claim
 
 # One row a state, one column an event; a dot: impossible.
 TABLE = """
@@ -90,6 +93,22 @@ def test_every_claim_may_be_lost_and_none_is_ours_again(state: ClaimState) -> No
 def test_a_step_that_has_not_ended_may_end_with_and_without_a_result(state: ClaimState) -> None:
     for event in (ClaimEvent.RESULT, ClaimEvent.BREAK):
         assert next_state(state, event) not in WITH_STEP
+
+
+def test_a_claim_has_run_no_step_and_hangs_on_no_thread_before_its_events() -> None:
+    claim = claimed.ClaimedTask(typing.cast(Claim, None), (TaskId(1), 1))
+    assert (claim.since, claim.has_run, claim.state) == (0.0, False, ClaimState.CLAIMED)
+    states = []
+    for event in (ClaimEvent.START, ClaimEvent.STOP, ClaimEvent.DETACH, ClaimEvent.LOSE, ClaimEvent.RESULT):
+        claim.move(event)
+        states.append((claim.state, claim.is_detached))
+    assert states == [
+        (ClaimState.RUNNING, False),
+        (ClaimState.STOPPING, False),
+        (ClaimState.DETACHED, True),
+        (ClaimState.HUNG, True),
+        (ClaimState.CLOSED, False),
+    ]
 
 
 def test_only_a_step_that_should_have_stopped_is_detached() -> None:

@@ -22,6 +22,127 @@ class Calls:
         self.ended.append(number)
 
 
+class Inline:
+    """A pool each of whose threads runs when the test says so; the last job shuts the pool down."""
+
+    def __init__(self, threads: int) -> None:
+        self.now = 0.0
+        self.error: Exception | None = None
+        self.threads: list[Callable[[], None]] = []
+        self.log: list[object] = []
+        self.pool = ThreadPool(threads, start=self._start, monotonic=lambda: self.now)
+
+    def _start(self, function: Callable[[], None]) -> None:
+        if self.error is not None:
+            raise self.error
+        self.threads.append(function)
+
+    def submit(self, *numbers: int) -> None:
+        for number in numbers:
+            self.pool.submit(self.log.append, number)
+
+    def run(self, thread: int = 0) -> list[object]:
+        """Run one of the threads to its end, and return the log."""
+        self.pool.submit(self.pool.shutdown)
+        self.threads[thread]()
+        return self.log
+
+
+def test_each_job_starts_a_thread_up_to_the_limit() -> None:
+    inline = Inline(2)
+    inline.pool.restart_threads()
+    counts = []
+    for number in range(4):
+        inline.submit(number)
+        inline.pool.restart_threads()
+        counts.append(len(inline.threads))
+    assert counts == [1, 2, 2, 2]
+    assert inline.run() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_a_job_that_breaks_ends_its_thread_and_another_one_has_its_place(waiting: int) -> None:
+    inline = Inline(1)
+    inline.pool.submit(lambda: 1 / 0)
+    inline.submit(*range(waiting))
+    with pytest.raises(ZeroDivisionError):
+        inline.threads[0]()
+    assert len(inline.threads) == 1 + waiting
+    inline.submit(*range(waiting, 2))
+    assert len(inline.threads) == 2
+    assert inline.run(1) == [0, 1]
+
+
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_a_thread_that_is_detached_ends_after_its_job_and_another_one_has_its_place(waiting: int) -> None:
+    inline = Inline(1)
+    jobs: list[PoolJob] = []
+
+    def detach() -> None:
+        inline.log.append((inline.pool.detach(jobs[0]), inline.pool.hung))
+
+    jobs.append(inline.pool.submit(detach))
+    inline.submit(*range(waiting))
+    inline.threads[0]()
+    assert (inline.log, inline.pool.hung) == ([(True, 1)], 0)
+    assert len(inline.threads) == 1 + waiting
+    inline.submit(*range(waiting, 2))
+    assert len(inline.threads) == 2
+    assert inline.run(1) == [(True, 1), 0, 1]
+
+
+def test_a_job_that_waits_is_detached_for_good() -> None:
+    inline = Inline(1)
+    inline.submit(0)
+    job = inline.pool.submit(inline.log.append, 1)
+    assert inline.pool.detach(job) is False
+    assert (inline.run(), inline.pool.hung, len(inline.threads)) == ([0], 0, 1)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
+def test_threads_that_cannot_start_are_in_the_log_once_a_minute(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    inline = Inline(2)
+    inline.submit(0)
+    inline.error = error
+    counts = []
+    for now in (100.0, 159.9, 160.0, 219.9, 220.0):
+        inline.now = now
+        inline.submit(1)
+        assert inline.pool.short_of_threads
+        inline.pool.restart_threads()
+        counts.append(len(caplog.records))
+    assert counts == [1, 1, 2, 2, 3]
+    assert "1 of 2 are there" in caplog.text
+    inline.error = None
+    inline.pool.restart_threads()
+    assert (len(inline.threads), inline.pool.short_of_threads) == (2, False)
+
+
+def test_threads_are_daemons_and_one_without_a_job_waits_for_the_next_one() -> None:
+    threads: list[threading.Thread] = []
+
+    def start(function: Callable[[], None]) -> None:
+        def run() -> None:
+            threads.append(threading.current_thread())
+            function()
+
+        start_thread(run)
+
+    pool = ThreadPool(2, start=start)
+    for number in range(3):
+        ended = threading.Event()
+        pool.submit(ended.set)
+        assert ended.wait(10)
+        wait_for(lambda: pool._idle == 1, within=5, pause=0.001)
+        assert len(threads) == 1, number
+    assert threads[0].daemon
+    pool.shutdown()
+    threads[0].join(10)
+    assert not threads[0].is_alive()
+
+
 @pytest.fixture
 def calls() -> Iterator[Calls]:
     recorded = Calls()

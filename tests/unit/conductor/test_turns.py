@@ -46,12 +46,24 @@ def test_to_take_looks_at_no_more_owners_than_it_takes_items_of() -> None:
     assert asked == ["p0", "p1", "p2"]
 
 
+def test_items_of_all_owners_are_listed_and_those_of_one_counted() -> None:
+    queue: Turns[int] = Turns()
+    for item, owner in enumerate(("hog", "hog", "small")):
+        queue.add(owner, item)
+    assert sorted(queue.items()) == [0, 1, 2]
+    assert [queue.count_of(owner) for owner in ("hog", "small", "third")] == [2, 1, 0]
+    queue.clear()
+    assert (len(queue), queue.items()) == (0, [])
+
+
 def test_traversals_of_one_project_have_one_turn_once_a_claim_shows_whose_they_are() -> None:
     intake = Intake()
     intake.enqueue({A: ids(1, 2, 3), B: ids(4, 5)})
     intake.learn(A, "hog")
     intake.learn(B, "hog")
     intake.enqueue({TraversalId("trv-c"): ids(6)})
+    assert intake.has_turn(lambda owner: int(owner == "hog"))
+    assert not intake.has_turn(lambda owner: int(owner == "other"))
     assert taken(intake, 2) == [1, 6]
     assert taken(intake, 9, hog=2) == [2, 3]
     intake.enqueue({A: ids(7)})

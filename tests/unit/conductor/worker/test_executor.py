@@ -89,6 +89,7 @@ def test_a_step_that_has_ended_is_in_the_inbox_before_the_wake_and_runs_no_more(
     assert (first.has_run, first.started_at, first.thread) == (True, None, None)
     assert (pool.executor.runs((TaskId(1), 1)), pool.executor.runs((TaskId(2), 1))) == (False, True)
     assert (pool.executor.active_of("p"), [*pool.executor.active]) == (0, [(2, 1)])
+    assert set(pool.executor._active_of) == {"q"}, "it does not grow with the projects that were there once"
     assert pool.executor.step_seconds == pytest.approx(0.1)
     pool.jobs[1]()
     assert pool.executor.step_seconds == pytest.approx(0.1 + 3.1 / 32)

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import types
 import typing
 from collections.abc import Callable, Iterator
 
@@ -19,12 +20,13 @@ NAME = MemberId("one/i")
 class Scene:
     """A thread with its work loop, its ring and its database; it ends after some rounds.
 
+    :param has_event: whether it sleeps on an event of its own.
     :ivar before: called before each round, with its number from 1; its return is the pause.
     :ivar calls: the calls of the work loop.
     :ivar sleeps: seconds for which the thread slept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_event: bool = False) -> None:
         self.before: Callable[[int], float | None] = lambda number: None
         self.rounds = 3
         self.calls: list[object] = []
@@ -48,7 +50,7 @@ class Scene:
             host="one",
             liveness=typing.cast(Liveness, self),
             progress=typing.cast(Progress, self),
-            soon=typing.cast(threading.Event, self),
+            soon=None if has_event else typing.cast(threading.Event, self),
         )
         [self.wake] = made
 
@@ -190,6 +192,28 @@ def test_a_wake_during_a_round_ends_the_sleep_after_it() -> None:
     assert scene.is_set
 
 
+def test_a_wake_before_a_round_is_over_with_it() -> None:
+    scene = Scene()
+    scene.rounds, scene.is_set = 1, True
+    scene.run()
+    assert not scene.is_set
+
+
+def test_a_thread_is_expected_to_work_before_it_has_started_and_a_kill_ends_its_sleep() -> None:
+    scene = Scene()
+    calls: list[object] = []
+    scene.thread._thread = typing.cast(
+        threading.Thread,
+        types.SimpleNamespace(
+            start=lambda: calls.append(list(scene.expected)),
+            join=lambda seconds: calls.append((scene.is_set, scene.thread._dead)),
+        ),
+    )
+    scene.thread.start()
+    scene.thread.kill()
+    assert calls == [[1.0], (True, True)]
+
+
 def test_one_that_stops_ends_when_all_results_are_stored() -> None:
     scene = Scene()
     scene.name, scene.in_progress, scene.rounds = None, 1, 9
@@ -208,10 +232,8 @@ def test_one_that_stops_ends_when_all_results_are_stored() -> None:
 
 def test_a_stop_says_whether_the_thread_has_ended() -> None:
     for in_progress in (1, 0):
-        scene = Scene()
+        scene = Scene(has_event=True)
         scene.rounds, scene.in_progress = 1_000_000, in_progress
-        slept = threading.Event()
-        scene.wait = lambda seconds, slept=slept: slept.wait(0.001)  # type: ignore[assignment, misc]
         scene.thread.start()
         assert scene.thread._thread.daemon
         assert scene.thread.stop(0.01 if in_progress else 5.0) == (not in_progress)
