@@ -23,8 +23,8 @@ SECONDS = 10.0
 SERVERS_TIME = 0.5
 """Time of a test on a server, as expected."""
 LEAST_TIME = 20.0
-MOST_LOADED = 60
-"""Tests of a fault that needs a process of its own."""
+LOADING_TIME = 10.0
+"""Time in which a fault that needs a process of its own has all modules loaded, and its tests collected."""
 LOADING = ("-m", "mutate.loading")
 """Arguments of a process that loads a module with each fault."""
 Planned = list[tuple[Mutant, list[str]]]
@@ -142,8 +142,7 @@ def _try_all(
 
     def prepare(job: Job) -> Job:
         tests = tests_of(job.mutant, recorded, options.seconds, results.killers(job.mutant.path))
-        predicted = sum(recorded.seconds.get(name, SERVERS_TIME) for name in tests)
-        return Job(job.mutant, tests, max(LEAST_TIME, SLOWER * predicted))
+        return Job(job.mutant, tests, limit_of(tests, recorded))
 
     for mutant, tests in planned:
         if tests:
@@ -151,10 +150,24 @@ def _try_all(
         else:
             report(Job(mutant, tests, LEAST_TIME), Verdict(Outcome.UNTESTED, 0.0))
     not_planted = servers.share(jobs, options.processes, planting(options.tests), report, prepare)
-    # Each loads all that it needs, so a few tests must do.
-    jobs.extend(dataclasses.replace(job, tests=job.tests[:MOST_LOADED]) for job in not_planted)
+    jobs.extend(loaded(job, recorded) for job in not_planted)
     if time.monotonic() < end:
         servers.share(jobs, options.processes, LOADING, report)
+
+
+def limit_of(tests: Sequence[str], recorded: notes.Notes, loading: float = 0.0) -> float:
+    """Return the seconds after which tests are endless.
+
+    :param loading: seconds that pass before the first of them.
+    """
+    predicted = sum(recorded.seconds.get(name, SERVERS_TIME) for name in tests)
+    return max(LEAST_TIME, SLOWER * (loading + predicted))
+
+
+def loaded(job: Job, recorded: notes.Notes) -> Job:
+    """Return the job for a process of its own, which has no servers, and all modules to load."""
+    job = job.only(recorded.seconds)
+    return dataclasses.replace(job, seconds=limit_of(job.tests, recorded, LOADING_TIME))
 
 
 def _report(planned: Planned, results: Results) -> list[Mutant]:

@@ -6,6 +6,7 @@ import typing
 
 import pytest
 from mutate import planting
+from mutate.examples import same_examples
 from mutate.forks import FAILS, SURVIVES, Tell
 from mutate.operators import Mutant
 from mutate.verdicts import Job, Verdicts
@@ -32,10 +33,14 @@ def main() -> None:
 
 
 class _Telling:
-    """A plugin that names the test that is run."""
+    """A plugin that names the test that is run, which has the same examples each time."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self) -> None:
+        same_examples()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> typing.Any:

@@ -1,14 +1,18 @@
-"""A plugin of pytest that notes which lines of the kernel each test runs, and how long each test takes."""
+"""A plugin of pytest that notes which lines of the kernel each test runs, and how long each test takes.
+
+How long it takes on an idle machine: what else runs beside it must not decide which tests are tried.
+"""
 
 import json
 import os
 import pathlib
-from collections.abc import Iterator
+import resource
+from collections.abc import Iterator, Mapping
 
 import coverage
 import pytest
+from mutate.examples import same_examples
 from mutate.kernel import ROOT, sources
-from mutate.trying import same_examples
 
 
 class Recording:
@@ -17,6 +21,7 @@ class Recording:
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
         self._seconds: dict[str, float] = {}
+        self._processor = 0.0
         self._coverage = coverage.Coverage(
             data_file=None,
             include=[str(ROOT / path) for path in sources()],
@@ -33,9 +38,11 @@ class Recording:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Note what a test runs, with its fixtures."""
         self._coverage.switch_context(item.nodeid)
+        began = _processor_time()
         try:
             return (yield)
         finally:
+            self._processor += _processor_time() - began
             self._coverage.switch_context("")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -54,8 +61,25 @@ class Recording:
             path = str(pathlib.Path(name).relative_to(ROOT))
             contexts = data.contexts_by_lineno(name)
             lines[path] = {str(line): [each for each in tests if each] for line, tests in contexts.items()}
-        document = {"seconds": self._seconds, "lines": lines}
+        document = {"seconds": scaled(self._seconds, self._processor), "lines": lines}
         (self._folder / f"{os.getpid()}.json").write_text(json.dumps(document))
+
+
+def _processor_time() -> float:
+    """Return the seconds that this process has computed, with those that it has started and awaited."""
+    each = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in each)
+
+
+def scaled(seconds: Mapping[str, float], processor: float) -> dict[str, float]:
+    """Return the time of each test without that in which the processor did something else.
+
+    :param seconds: test -> its time on the clock; infinite: it has failed.
+    :param processor: seconds that all of them together have computed.
+    """
+    total = sum(duration for duration in seconds.values() if duration < float("inf"))
+    factor = min(1.0, processor / total) if total and processor else 1.0
+    return {test: duration * factor for test, duration in seconds.items()}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,11 +11,13 @@ import typing
 
 import pytest
 from mutate import kernel, planting, survivors
-from mutate.__main__ import options_of
+from mutate.__main__ import LEAST_TIME, LOADING_TIME, loaded, options_of
 from mutate.constants import dependents, loaded_names
 from mutate.forks import CANNOT, FAILS, SURVIVES, End, attempt
+from mutate.notes import Notes
 from mutate.operators import Mutant, mutants
-from mutate.verdicts import Job, Outcome, Run, Verdicts
+from mutate.recording import scaled
+from mutate.verdicts import SLOWER, Job, Outcome, Run, Verdicts
 from stoker.db.work import transitions
 from stoker.ring import timing
 
@@ -243,6 +245,26 @@ def sleeps(*, with_a_fault: bool, without: bool) -> Run:
 def test_a_fault_is_noticed_where_the_tests_succeed_without_it(run: Run, outcome: Outcome, test: str) -> None:
     verdict = Verdicts(run).of(Job(FAULT, ["a", "b", "c"], seconds=0.2))
     assert (verdict.outcome, verdict.test) == (outcome, test)
+
+
+@pytest.mark.parametrize(
+    ("processor", "expected"),
+    [
+        (1.0, {"a": 0.75, "b": 0.25, "fails": float("inf")}),
+        (9.0, {"a": 3.0, "b": 1.0, "fails": float("inf")}),  # Of several processors.
+    ],
+)
+def test_what_else_a_processor_does_is_no_part_of_the_time_of_tests(
+    processor: float, expected: dict[str, float]
+) -> None:
+    assert scaled({"a": 3.0, "b": 1.0, "fails": float("inf")}, processor) == expected
+
+
+def test_a_fault_with_a_process_of_its_own_has_all_tests_that_need_no_server_and_time_to_load() -> None:
+    names = [f"test_{number}" for number in range(100)]
+    recorded = Notes(seconds=dict.fromkeys(names, 0.1))
+    job = loaded(Job(FAULT, [*names, "test_0[postgresql]"], seconds=LEAST_TIME), recorded)
+    assert (job.tests, job.seconds) == (names, pytest.approx(SLOWER * (LOADING_TIME + 10.0)))
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,13 @@ import sys
 import typing
 from collections.abc import Iterator
 
-import hypothesis
 import pytest
 from mutate import planting
+from mutate.examples import same_examples
 from mutate.forks import CANNOT, FAILS, SURVIVES, Tell
 from mutate.operators import Mutant
 from mutate.verdicts import Job, Verdicts
 from stoker.db.engine import Database
-
-
-def same_examples() -> None:
-    """Let hypothesis give the same examples to a test each time."""
-    hypothesis.settings.register_profile(
-        "mutate", hypothesis.settings(derandomize=True, database=None, deadline=None)
-    )
-    hypothesis.settings.load_profile("mutate")
 
 
 class Trying:
@@ -106,5 +98,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart() -> None:
-    """A fault shall not live or die by chance."""
+    """Come after the suite, which has examples of its own."""
     same_examples()
