@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from ..db.work.losses import USUAL_MOST
 from ..settings import Seconds, setting
 
 
@@ -20,7 +19,7 @@ class StackUpkeep:
     )
     task_losses: int = setting(
         "task_losses",
-        USUAL_MOST,
+        3,
         "Number of conductors that may die or go silent while they run the same task; then its resource "
         "fails. A lower number protects conductors from a step that kills them, a higher one protects a "
         "step that only ran beside it. An orderly stop does not count. At least 2: one loss does not show "

@@ -23,8 +23,6 @@ from ..rows import Task
 from ..schema import tables
 from ..states import TaskState
 
-USUAL_MOST = 3
-
 
 @dataclass(frozen=True)
 class Loss:

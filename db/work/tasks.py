@@ -24,10 +24,11 @@ AWAITED_STACK = sa.func.substr(tables.task.c.waits_on, len(_AWAITED) + 1)
 
 def insert_many(conn: Connection, tasks: Sequence[Task]) -> None:
     """Store new tasks; their ids are the transaction's own."""
-    bulk.insert_new(conn, tables.task, _new_rows(tasks))
+    bulk.insert_new(conn, tables.task, new_rows(tasks))
 
 
-def _new_rows(tasks: Iterable[Task]) -> Iterator[dict[str, typing.Any]]:
+def new_rows(tasks: Iterable[Task]) -> Iterator[dict[str, typing.Any]]:
+    """Yield the rows of new tasks; the hints of many are repeated one after another."""
     numbers = itertools.count()
 
     def row_of(task: Task) -> dict[str, typing.Any]:

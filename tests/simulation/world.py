@@ -24,6 +24,7 @@ from stoker.conductor.duties.registry import make_duties, policies
 from stoker.conductor.event_queues import Post, SendFailed
 from stoker.conductor.lookout import ANNOUNCE_EVERY, STIR_EVERY, Lookout
 from stoker.conductor.scheduler import Duty, DutyPolicy
+from stoker.conductor.settings import StackUpkeep
 from stoker.conductor.steps.claimed_writes import StepDatabase
 from stoker.conductor.steps.computing import Computing
 from stoker.conductor.steps.context import StepServices
@@ -44,7 +45,6 @@ from stoker.db.rows import Stack
 from stoker.db.schema import tables, upgrade
 from stoker.db.work.breakpoints import HeldTask
 from stoker.db.work.claim import Claimant
-from stoker.db.work.losses import USUAL_MOST
 from stoker.engine import breakpoints
 from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import EngineContext, EngineSettings
@@ -297,7 +297,7 @@ class SimConductor:
             clock=self.clock,
             wake=lambda: None,
             member=self.ring.member,
-            limits=WorkLimits(task_losses=USUAL_MOST, threads=world.threads, cancel_grace=GRACE),
+            limits=WorkLimits(task_losses=StackUpkeep.task_losses, threads=world.threads, cancel_grace=GRACE),
             monotonic=world.clock,
             metrics=WorkMetrics(world.recorder),
         )

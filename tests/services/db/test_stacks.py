@@ -168,21 +168,20 @@ def test_a_deletion_ends_as_one_and_another_action_as_none(database: Database) -
 
 
 @pytest.mark.parametrize(
-    ("action", "disable_rollback", "rolled_back", "is_marked"),
+    ("action", "disable_rollback", "failure", "is_marked"),
     [
-        ("CREATE", False, True, True),
-        ("UPDATE", False, True, True),
-        ("CREATE", True, True, False),
-        ("CREATE", False, False, False),
-        ("DELETE", False, True, False),
-        ("CHECK", False, True, False),
+        ("CREATE", False, Failure("why"), True),
+        ("UPDATE", False, Failure("why"), True),
+        ("CREATE", True, Failure("why"), False),
+        ("CREATE", False, Failure("why", rolled_back=False), False),
+        ("DELETE", False, Failure("why"), False),
+        ("CHECK", False, Failure("why"), False),
     ],
 )
 def test_a_failure_is_marked_for_rollback_where_the_user_requested_it(
-    database: Database, action: str, disable_rollback: bool, rolled_back: bool, is_marked: bool
+    database: Database, action: str, disable_rollback: bool, failure: Failure, is_marked: bool
 ) -> None:
     stack = store(database, a_stack(action=action, disable_rollback=disable_rollback))
-    failure = Failure("why", rolled_back=rolled_back)
     current = {stack.id: stack.traversal}
     assert database.write(lambda conn: stack_transitions.fail(conn, current, failure, NOW))
     assert stack_of(database, stack.id).rollback_at == (NOW if is_marked else None)
