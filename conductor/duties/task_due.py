@@ -94,7 +94,7 @@ class TaskDue:
     def _repeat_cancels(self, tasks: Iterable[DueTask], now: float) -> None:
         """Ask conductors again that have not answered a cancel; one that is gone never will."""
         present = self._context.ring.present()
-        silent = [task for task in tasks if task.member is not None and _is_unanswered(task, now)]
+        silent = [task for task in tasks if _is_unanswered(task, now)]
         orphaned = [task for task in silent if task.state in FINAL and task.member not in present]
         unanswered = [task for task in silent if task not in orphaned]
         for member, claims in _by_member(orphaned).items():
