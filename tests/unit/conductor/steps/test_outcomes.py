@@ -11,8 +11,10 @@ from stoker.db.rows import Resource, Task
 from stoker.db.states import TaskKind, TaskState
 from stoker.db.work.cancel import LOST
 from stoker.db.work.claim import Claim, Claimant
+from stoker.resources.contract.children import ChildFailure
 from stoker.resources.contract.errors import OverQuota, PermanentError, RetryableError, StepTimedOut
 from stoker.resources.contract.steps import Park, Poll
+from stoker.resources.nested.base import ChildFailed
 from stoker.sealing.secrets import Secrets
 from stoker.shapes import TypeIdentity
 
@@ -216,3 +218,82 @@ def test_a_signal_changes_the_row_where_it_succeeds_and_is_an_event_where_it_fai
     assert (done.event is None, failed.event is None) == (True, False)
     silent = stored(outcomes(kind=TaskKind.DELETE_SNAPSHOT).failed(PermanentError("no")))
     assert silent.event is None
+
+
+@pytest.mark.parametrize("retries_left", [1, 0])
+def test_a_cleanup_is_retried_as_long_as_it_has_retries_left(retries_left: int) -> None:
+    cleanup = outcomes(definition={"retries_permanent": True}, retries_left=retries_left)
+    outcome = stored(cleanup.failed(PermanentError("no")))
+    assert outcome.state == (TaskState.PARKED if retries_left else TaskState.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("path", "stopped_at", "where", "aborts"),
+    [
+        ("", "", "resources.r", False),
+        ("resources.x", "", "resources.r.resources.x", False),
+        ("resources.x", "x", "resources.r.resources.x", True),
+    ],
+)
+def test_a_failure_of_a_nested_stack_names_its_first_cause(
+    *, path: str, stopped_at: str, where: str, aborts: bool
+) -> None:
+    failure = ChildFailure("no", "Bad", path, stopped_at)
+    outcome = stored(outcomes().failed(ChildFailed(failure), {"physical_id": "x"}))
+    assert outcome.changes["reason"] == f"Bad: {where}: no"
+    assert outcome.changes["physical_id"] == "x", "what the action has made"
+    assert (outcome.state, outcome.aborts) == (TaskState.FAILED, aborts)
+    if aborts:
+        assert outcome.reason == "UPDATE aborted due to breakpoint on resource r/x"
+
+
+def test_an_observation_shows_only_that_the_resource_is_wrong() -> None:
+    observer = outcomes(kind=TaskKind.OBSERVE)
+    outcome = stored(observer.failed(PermanentError("gone")))
+    assert (outcome.state, outcome.changes["status"]) == (TaskState.DONE, "FAILED")
+    outcome = stored(observer.failed(ValueError("a bug")))
+    assert (outcome.state, outcome.changes, outcome.event) == (TaskState.DONE, {"progress": None}, None)
+    outcome = stored(observer.stopped())
+    assert (outcome.state, outcome.changes, outcome.event) == (TaskState.CANCELLED, {}, None)
+
+
+def test_a_breakpoint_behind_an_action_holds_it_or_ends_the_stack() -> None:
+    for options, state, aborts in (({}, TaskState.HELD, False), ({"abort": True}, TaskState.FAILED, True)):
+        outcome = stored(outcomes(hooks={"post-update": options}).done({}, "x"))
+        assert (outcome.state, outcome.aborts) == (state, aborts)
+    assert stored(outcomes(hooks={"pre-update": {}}).done({}, "x")).state == TaskState.DONE
+
+
+@pytest.mark.parametrize(
+    ("hooks", "state", "hook"),
+    [
+        (None, TaskState.READY, None),
+        ({"post-create": {"abort": True}}, TaskState.READY, None),
+        ({"pre-create": {}}, TaskState.HELD, "pre-create"),
+        ({"pre-create": {"abort": True}}, TaskState.FAILED, None),
+    ],
+)
+def test_a_replacement_stops_at_the_breakpoint_before_its_creation(
+    hooks: typing.Any, state: TaskState, hook: str | None
+) -> None:
+    outcome = stored(outcomes(hooks=hooks, spare_id=ResourceId(3)).replaced())
+    assert (outcome.state, outcome.hook) == (state, hook)
+    assert (outcome.replacement is None) == (state == TaskState.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("definition", "names"),
+    [({}, ("A::B", "A::B")), ({"type": "C::D", "plugin": "E::F"}, ("C::D", "E::F"))],
+)
+def test_a_replacement_has_the_type_of_the_goal(definition: typing.Any, names: tuple[str, str]) -> None:
+    replacement = stored(outcomes(definition=definition, spare_id=ResourceId(3)).replaced()).replacement
+    assert (replacement.type, replacement.plugin) == names
+    assert (replacement.id, replacement.replaces) == (ResourceId(3), ROW.id)
+
+
+def test_what_the_environment_forbids_fails_the_task_and_leaves_the_resource_as_it_is() -> None:
+    outcome = stored(outcomes().refused(PermanentError("replace is restricted for resource.")))
+    assert (outcome.state, outcome.changes) == (TaskState.FAILED, {})
+    assert outcome.event is not None
+    kind = "ResourceActionRestricted"
+    assert outcome.reason.endswith(f"{kind}: resources.r: replace is restricted for resource.")
