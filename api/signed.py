@@ -66,8 +66,8 @@ class SignedBodies:
     access key has to come first, and few such bodies are in memory at a time.
     """
 
-    def __init__(self, most_large: int = MOST_LARGE) -> None:
-        self._large = threading.BoundedSemaphore(most_large)
+    def __init__(self) -> None:
+        self._large = threading.BoundedSemaphore(MOST_LARGE)
 
     @contextlib.contextmanager
     def body(self, req: falcon.Request, query: Mapping[str, Sequence[str]], most: int) -> Iterator[bytes]:

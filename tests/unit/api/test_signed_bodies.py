@@ -1,5 +1,6 @@
 """Requests whose signer nobody knows yet: how much of them is read, and what of them is computed."""
 
+import contextlib
 import dataclasses
 import re
 import tracemalloc
@@ -110,22 +111,23 @@ def test_a_users_template_may_be_larger_where_the_key_comes_first() -> None:
     assert api.simulate_post(f"/v1?AWSAccessKeyId={KEY}", headers=headers, body=last).status_code == 429
 
 
-def test_few_large_bodies_are_read_at_a_time() -> None:
-    bodies = signed.SignedBodies(most_large=1)
-    env = falcon.testing.create_environ("/v1", method="POST", body="x" * 2 * MOST_UNKNOWN)
-    query = {"AWSAccessKeyId": [KEY]}
-    with bodies.body(falcon.Request(dict(env)), query, LIMITS.body_bytes) as raw:
-        assert len(raw) == 2 * MOST_UNKNOWN
-        again = falcon.testing.create_environ("/v1", method="POST", body="x" * 2 * MOST_UNKNOWN)
-        with pytest.raises(Fault) as refused, bodies.body(falcon.Request(again), query, LIMITS.body_bytes):
+def test_two_large_bodies_are_read_at_a_time() -> None:
+    bodies = signed.SignedBodies()
+
+    def body(size: int) -> contextlib.AbstractContextManager[bytes]:
+        env = falcon.testing.create_environ("/v1", method="POST", body="x" * size)
+        return bodies.body(falcon.Request(env), {"AWSAccessKeyId": [KEY]}, LIMITS.body_bytes)
+
+    large = 2 * MOST_UNKNOWN
+    with body(large) as one, body(large) as other:
+        assert len(one) == len(other) == large
+        with pytest.raises(Fault) as refused, body(large):
             pass
         assert refused.value.status == 429
-        small = falcon.testing.create_environ("/v1", method="POST", body="x")
-        with bodies.body(falcon.Request(small), query, LIMITS.body_bytes) as raw:
-            assert raw == b"x"
-    third = falcon.testing.create_environ("/v1", method="POST", body="x" * 2 * MOST_UNKNOWN)
-    with bodies.body(falcon.Request(third), query, LIMITS.body_bytes) as raw:
-        assert len(raw) == 2 * MOST_UNKNOWN
+        with body(1) as small:
+            assert small == b"x"
+    with body(large) as later:
+        assert len(later) == large
 
 
 def test_a_guests_key_lets_no_large_body_in() -> None:

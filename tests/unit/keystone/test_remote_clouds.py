@@ -52,6 +52,7 @@ class Site:
     def __init__(self, certificate: pathlib.Path | None = None) -> None:
         self.requests: list[str] = []
         self.redirects = {"/moved": "http://elsewhere.test/"}
+        self.sizes = {"/large": 5000}
         self.over = threading.Event()
         site = self
 
@@ -71,7 +72,7 @@ class Site:
                         self.end_headers()
                     while self.path == "/stream" and not site.over.wait(0.05):
                         self.wfile.write(b"x")
-                    body = b"x" * (5000 if self.path == "/large" else 5)
+                    body = b"x" * site.sizes.get(self.path, 5)
                     self.send_header("Content-Length", str(len(body)))
                     self.end_headers()
                     self.wfile.write(body)
@@ -273,6 +274,19 @@ def test_answers_have_a_size_and_a_time(site: Site) -> None:
     assert time.monotonic() - began < 60  # The server would drip forever.
 
 
+def test_without_other_limits_an_answer_has_16_mebibytes_and_two_minutes(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.sizes = {"/largest": 16 * 2**20, "/larger": 16 * 2**20 + 1}
+    http = GuardedRequests(AllowedHosts((HERE,)), None)
+    assert len(http.get(f"{site.url}/largest").content) == 16 * 2**20
+    with pytest.raises(TooMuch, match="larger"):
+        http.get(f"{site.url}/larger")
+    monkeypatch.setattr(threading.Timer, "start", lambda self: self.function())
+    with pytest.raises(TooMuch, match="within 120 s"):
+        http.get(f"{site.url}/")
+
+
 def test_an_answer_that_was_cut_at_its_time_is_not_taken_for_whole(site: Site) -> None:
     with pytest.raises(TooMuch, match="within 1 s"):
         GuardedRequests(AllowedHosts((HERE,)), None, seconds=1.0).get(f"{site.url}/stream")
@@ -291,7 +305,9 @@ def test_a_connection_that_opens_too_late_is_shut(site: Site) -> None:
         GuardedRequests(SlowToOpen((HERE,)), None, seconds=0.1).get(f"{site.url}/drip")
 
 
-def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.Path) -> None:
+def test_given_certificates_are_the_only_ones_and_in_no_file(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     certificate = tmp_path / "one.pem"
     other_certificate = tmp_path / "other.pem"
     write_certificate(certificate, HERE)
@@ -306,6 +322,10 @@ def test_given_certificates_are_the_only_ones_and_in_no_file(tmp_path: pathlib.P
         with pytest.raises(requests.exceptions.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
             own_http_session(other_certificate.read_text()).get(site.url)
         assert GuardedRequests(site_hosts, None).get(site.url, verify=str(certificate)).text == "xxxxx"
+        with pytest.raises(requests.exceptions.SSLError, match="CERTIFICATE_VERIFY_FAILED"):
+            GuardedRequests(site_hosts, None).get(site.url)
+        monkeypatch.setattr("requests.adapters.DEFAULT_CA_BUNDLE_PATH", str(certificate))
+        assert GuardedRequests(site_hosts, None).get(site.url).text == "xxxxx", "authorities of `requests`"
     finally:
         site.close()
     session = Session(auth=Token("http://cloud.test", "token"))
