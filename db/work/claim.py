@@ -48,7 +48,7 @@ class Claim:
     stack_name: str
     project_id: str
     root_id: StackId
-    has_sinks: bool = False
+    has_sinks: bool
 
     @property
     def begun(self) -> bool:

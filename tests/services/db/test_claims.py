@@ -66,6 +66,13 @@ def test_a_claim_holds_all_a_step_needs(database: Database) -> None:
     assert not held.begun
 
 
+def test_an_input_without_attributes_has_none(database: Database) -> None:
+    graph = store_graph(database, {"net": [], "server": ["net"]})
+    [first] = claim_all(database, graph.ids)
+    [held] = step(database, [outcome(first)]).claims
+    assert held.inputs["net"].attributes == {}
+
+
 def test_what_is_returned_is_what_is_stored(database: Database) -> None:
     graph = store_graph(database, {"one": []}, timeout=60.0)
     [held] = claim_all(database, graph.ids)

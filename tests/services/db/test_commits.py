@@ -301,6 +301,22 @@ def test_a_failure_is_stored_before_its_traversal_is_locked(database: Database) 
     ]
 
 
+@on("sqlite")
+@pytest.mark.parametrize("next_needs", [["gone"], ["failed"], []])
+def test_a_resource_is_removed_before_any_other_task_is_locked(
+    database: Database, next_needs: list[str]
+) -> None:
+    """The order of locks: own tasks, resources, successors; another server puts off more than removals."""
+    graph = store_graph(database, {"gone": [], "failed": [], "next": next_needs}, kind=TaskKind.DELETE)
+    gone, failed = claim_all(database, graph.ids[:2])
+    ended = [outcome(gone, remove=True)]
+    if next_needs == ["failed"]:
+        ended.append(outcome(failed, TaskState.FAILED, reason="why"))
+    texts = statements_of(database, lambda: step(database, ended, graph.ids[2:]))
+    assert "SELECT task" in texts[texts.index("DELETE FROM resource") :]
+    assert "SELECT task" not in texts[texts.index("UPDATE task") : texts.index("DELETE FROM resource")]
+
+
 @on("postgresql")
 def test_a_result_is_stored_before_the_successor_is_locked_and_counts_it_as_it_is_then(
     database: Database,

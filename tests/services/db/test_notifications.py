@@ -15,12 +15,12 @@ from stoker.db.work.commit import exchange
 pytestmark = [on("sqlite"), pytest.mark.usefixtures("bystander")]
 
 
-def heard_of(database: Database, result: Outcome) -> list[Notification]:
-    """Store the result of a step; return what that transaction notifies."""
+def heard_of(database: Database, *results: Outcome) -> list[Notification]:
+    """Store the results of steps; return what that transaction notifies."""
 
     def store(conn: sa.Connection) -> list[Notification]:
         heard = notifications.collect(conn)
-        exchange(conn, [result], [], who=A, now=NOW, slots=0)
+        exchange(conn, results, [], who=A, now=NOW, slots=0)
         return heard
 
     return database.write(store)
@@ -72,6 +72,16 @@ def test_a_scaling_is_notified_when_it_has_ended_by_itself(
     endings = [one.scaling for one in heard if one.scaling is not None]
     assert [(one.ending, one.capacity, one.message) for one in endings] == expected
     assert len(heard) == len(expected)
+
+
+def test_a_scaling_that_fails_counts_the_members_that_are_left(database: Database) -> None:
+    definition = {"metadata": {"group": "g", "kind": "change_in_capacity", "by": 1}}
+    graph = store_graph(database, {"group": []}, kind=TaskKind.SCALE, definition=definition)
+    group = a_stack(parent_id=graph.stack.id, parent_resource_id=graph.resources["group"], live_name=None)
+    members = store_graph(database, {"0": [], "1": [], "2": []}, stack=group)
+    scaled, gone = (claim_all(database, ids)[0] for ids in (graph.ids, members.ids[:1]))
+    heard = heard_of(database, outcome(gone, remove=True), outcome(scaled, TaskState.FAILED, reason="why"))
+    assert [one.scaling.capacity for one in heard if one.scaling is not None] == [2]
 
 
 def test_a_stack_that_has_failed_is_notified_before_its_rollback(database: Database) -> None:

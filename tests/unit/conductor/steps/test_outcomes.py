@@ -46,7 +46,7 @@ def outcomes(task: Task = TASK, row: Resource = ROW, **changes: typing.Any) -> O
     :param changes: other values of the task, but for `quota_wait`.
     """
     quota_wait = changes.pop("quota_wait", 100.0)
-    claim = Claim(replace(task, **changes), row, {}, "stack", "p", STACK)
+    claim = Claim(replace(task, **changes), row, {}, "stack", "p", STACK, has_sinks=False)
     secrets = Secrets(typing.cast(typing.Any, None))
     return Outcomes(claim, Claimant(MemberId("one/i"), "one"), lambda: NOW, secrets, quota_wait)
 

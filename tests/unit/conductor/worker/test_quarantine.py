@@ -33,7 +33,7 @@ def claimed(number: int, losses: int) -> ClaimedTask:
         attempt=1,
         losses={"hosts": ["two", "three", "four"][:losses]} if losses else None,
     )
-    claim = Claim(task, typing.cast(Json, None), {}, "stack", "p", StackId("s"))
+    claim = Claim(task, typing.cast(Json, None), {}, "stack", "p", StackId("s"), has_sinks=False)
     return ClaimedTask(claim, (task.id, task.attempt))
 
 
