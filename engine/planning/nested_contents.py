@@ -91,9 +91,9 @@ class NestedContents:
             goal = static_goal(definition, plugin, values, self.files)
             if goal is None:
                 return {}
-            if not goal.generated:
+            if isinstance(goal.template, str):
                 return _chosen(self._parameters(goal.template, below, 1), goal.parameters)
-            assert isinstance(goal.template, Mapping), "a generated template is a map"
+            # Only a type makes a map: that of a group, with its members.
             return self._of_members(goal.template["resources"], below)
         except LimitExceeded:
             raise
@@ -125,11 +125,11 @@ class NestedContents:
         else:
             yield from ((type_name, None) for type_name in {declared, mapped} if type_name in self.targets)
 
-    def _parameters(self, document: str | JsonMap, environment: Environment, depth: int) -> Parameters:
+    def _parameters(self, document: str, environment: Environment, depth: int) -> Parameters:
         """Return the types in a template, with those below, and the parameters that they read."""
         if depth > _DEEPEST:
             return {}
-        key = (str(document), str(environment.registry))
+        key = (document, str(environment.registry))
         self.budget.step(1 + len(key[1]) // _READ)
         if key not in self._read:
             self.budget.step(len(key[0]) // _READ)
@@ -141,10 +141,8 @@ class NestedContents:
                 )
         return self._read[key]
 
-    def _may_contain(self, document: str | JsonMap, environment: Environment) -> bool:
+    def _may_contain(self, document: str, environment: Environment) -> bool:
         """Return whether it is worth to load a document: it names a type, or other templates may."""
-        if not isinstance(document, str):
-            return True
         if len(document) > self.templates.max_bytes > 0:
             return False  # It is refused elsewhere, with its own path.
         if environment.registry or environment.operator is not None:
