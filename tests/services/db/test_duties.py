@@ -30,7 +30,7 @@ from stoker.conductor.duties.orphans import Orphans
 from stoker.conductor.duties.registry import DUTIES, make_duties
 from stoker.conductor.duties.rollbacks import Rollbacks
 from stoker.conductor.duties.stack_purge import StackPurge
-from stoker.conductor.duties.stack_timeouts import StackTimeouts
+from stoker.conductor.duties.stack_timeouts import DEPUTY_AFTER, StackTimeouts
 from stoker.conductor.duties.task_counts import TaskCounts
 from stoker.conductor.duties.task_due import TaskDue
 from stoker.conductor.duties.traversal_purge import TraversalPurge
@@ -230,6 +230,7 @@ def test_a_row_that_cannot_be_read_delays_no_other_task_of_its_attempt(
     installation.database.write(lambda conn: conn.execute(damage, values))
     installation.members |= {MemberId("b/2")}
     duty = make(installation.context())
+    duty.run()
     for name in "bc":
         set_task(installation.database, graph.tasks[name], **over)
         duty.run()
@@ -418,6 +419,10 @@ def test_a_timeout_is_logged(installation: Installation, caplog: pytest.LogCaptu
     for _ in range(2):
         StackTimeouts(installation.context()).run()
     assert caplog.messages == [f"Stack {graph.stack.name} ({graph.stack.id}) timed out"]
+
+
+def test_an_owner_that_lives_ends_a_stack_before_its_deputy_does() -> None:
+    assert 2 * StackTimeouts.interval <= DEPUTY_AFTER, "it may have missed the deadline by one round"
 
 
 @pytest.mark.parametrize("begins", [True, False])
