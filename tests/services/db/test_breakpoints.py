@@ -91,6 +91,14 @@ def test_the_clock_pauses_from_the_end_of_the_last_active_task_until_something_c
     assert clock(database, graph) == (None, None)
 
 
+@on("sqlite")
+def test_a_stepped_task_is_held_before_it_begins(database: Database) -> None:
+    graph = store_graph(database, {"a": [], "b": ["a"]})
+    set_task(database, graph.tasks["b"], stepped=True)
+    finish(database, graph, "a")
+    assert states(database, graph)["b"] == TaskState.HELD
+
+
 def test_a_held_task_is_never_claimed(database: Database) -> None:
     graph = graph_of(database)
     [a] = claim_all(database, [graph.tasks["a"]])
