@@ -31,11 +31,13 @@ class Rows:
     """A database in which some rows are locked.
 
     :ivar locked: the locked ones; None: the database is unavailable.
+    :ivar tries: what each transaction was to write.
     """
 
     def __init__(self) -> None:
         self.now = 100.0
         self.locked: str | None = ""
+        self.tries: list[str] = []
         self.entries: LockedOut[str] = LockedOut(lambda: self.now, lambda name: name.lower())
 
     def write(self, transaction: Callable[[object], str], *, brief: bool) -> str:
@@ -46,6 +48,7 @@ class Rows:
         """Return the chunks that succeeded, each as its letters."""
 
         def write(_conn: object, chunk: Sequence[str]) -> str:
+            self.tries.append("".join(chunk))
             if self.locked is None:
                 raise Unavailable("away")
             if set(chunk) & set(self.locked):
@@ -76,7 +79,8 @@ def test_of_those_that_share_a_transaction_one_is_retried_ever_more_seldom(
     rows.locked = "b"
     assert rows.run("abc") == ["a", "c"]
     assert rows.entries.names == {"b"}
-    assert rows.run("bd") == ["d"], "one that waits is not tried before its moment"
+    assert rows.run("bd") == ["d"]
+    assert rows.tries == ["abc", "a", "b", "c", "d"], "one that waits is not tried before its moment"
     assert caplog.text == ""
     assert rows.attempts(30.0) == [0.1, 0.3, 0.7, 1.5, 3.1, 6.3, 12.7, 20.7, 28.7]
     assert [record.message for record in caplog.records] == [
@@ -86,6 +90,17 @@ def test_of_those_that_share_a_transaction_one_is_retried_ever_more_seldom(
     rows.now += 8.0
     assert rows.run("e") == ["e", "b"]
     assert (rows.entries.names, rows.entries.times) == (set(), {})
+
+
+def test_a_lock_that_is_met_three_times_in_a_row_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    rows = Rows()
+    counts = []
+    for _ in range(5):
+        rows.entries.retry_later("b")
+        counts.append(len(caplog.records))
+        rows.now += 8.0
+        rows.entries.due()
+    assert counts == [0, 0, 1, 1, 1]
 
 
 def test_what_waits_for_the_database_is_due_at_once_and_shares_a_transaction_again() -> None:
