@@ -73,7 +73,7 @@ def children_of(nested: Nested, **definition: Json) -> StepChildren:
     writes = types.SimpleNamespace(check=lambda conn: None)
     database: Json = types.SimpleNamespace(writes_of=lambda claim: writes)
     secrets = Secrets(typing.cast(typing.Any, None))
-    claim = Claim(task, ROW, {}, "stack", "p", STACK)
+    claim = Claim(task, ROW, {}, "stack", "p", STACK, has_sinks=False)
     return StepChildren(claim, database, typing.cast(typing.Any, nested), secrets)
 
 

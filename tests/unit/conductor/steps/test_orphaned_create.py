@@ -40,7 +40,7 @@ def claim(kind: TaskKind, definition: Json, **columns: Json) -> Claim:
         0.0,
         **columns,
     )
-    return Claim(task, row, {}, "stack", "p", STACK)
+    return Claim(task, row, {}, "stack", "p", STACK, has_sinks=False)
 
 
 @pytest.mark.parametrize(

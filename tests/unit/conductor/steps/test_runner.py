@@ -80,7 +80,9 @@ class Scene:
         event = threading.Event()
         if stop:
             event.set()
-        return self.runner.run(Claim(task, ROW, {}, "stack", "p", STACK), progress, event, WHO)
+        return self.runner.run(
+            Claim(task, ROW, {}, "stack", "p", STACK, has_sinks=False), progress, event, WHO
+        )
 
 
 @pytest.fixture
