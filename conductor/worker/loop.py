@@ -280,7 +280,7 @@ class WorkLoop:
                 self._faults.late.append((claimed.claim, result))
             elif result is None:  # The next attempt finds the resource of this one.
                 self._faults.give_up(claimed)
-            elif claimed.state is not ClaimState.STORING or self._claims.get(claimed.key) is not claimed:
+            elif claimed.state is not ClaimState.STORING:
                 self._faults.late.append((result.claim, result))
             elif result.outcome is None:
                 self._claims.poll_later(result.claim, result.poll_after, result.progress)
@@ -433,8 +433,7 @@ class WorkLoop:
             count = max(0, min(free, len(task_ids)))
             self._claims.intake.enqueue({traversal: task_ids[:count]})
             free -= count
-            if count < len(task_ids):
-                announce(self._hints, {traversal: task_ids[count:]})
+            announce(self._hints, {traversal: task_ids[count:]})
 
     def _settle(self, results: Sequence[Storable], refused: set[TaskId]) -> None:
         """Let go of the claims whose results were stored, or refused by the fence."""

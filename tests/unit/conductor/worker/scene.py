@@ -214,6 +214,7 @@ class Scene:
         return done(claim, progress="detached", detached=True)
 
     def unstorable(self, claim: Json, who: Claimant) -> StepResult:
+        assert who is WHO
         return done(claim, progress="unstorable")
 
     # -- what a test does

@@ -161,8 +161,11 @@ def test_everything_is_kept_while_the_database_is_unavailable(
     scene.take_exchanges()
     scene.hint(2)
     scene.is_away = True
-    assert [scene.round(steps=1), scene.round()] == [0.5, 0.5]
-    assert len(caplog.records) == 1
+    pauses = []
+    for steps in (1, 0):
+        pauses.append(scene.round(steps=steps))
+        assert len(caplog.records) == 1
+    assert pauses == [0.5, 0.5]
     scene.is_away = False
     scene.ours = [(2, 1), (9, 4)]
     scene.round()
@@ -217,6 +220,26 @@ def test_a_step_without_news_is_polled_later_and_stores_nothing(scene: Scene) ->
     assert scene.round(steps=1) == 3.0
     assert scene.exchanges == []
     assert scene.claims.held[TaskId(1)].state is ClaimState.WAITING
+
+
+def test_a_task_that_is_to_stop_is_polled_at_once_within_its_grace_period(scene: Scene) -> None:
+    [claimed] = scene.claimed(1)
+    scene.result = later(30.0)
+    scene.loop.stop([claimed.key])
+    scene.round()
+    scene.round(5.0, steps=1)
+    assert (claimed.state, scene.loop.busy) == (ClaimState.STOPPING, 1)
+    scene.round(5.0)
+    assert claimed.is_detached
+
+
+def test_the_result_of_a_step_whose_submission_was_interrupted_is_late(scene: Scene) -> None:
+    [claimed] = scene.claimed(1)
+    claimed.move(ClaimEvent.BREAK)
+    scene.take_exchanges()
+    scene.result = lambda claim, progress: done(claim, progress="made")
+    scene.round(steps=1)
+    assert (scene.exchanges, scene.take_calls()) == ([], [("late", 1, "made")])
 
 
 def test_a_result_whose_claim_was_lost_is_late(scene: Scene) -> None:
@@ -288,10 +311,11 @@ def test_results_that_break_their_transaction_are_tried_alone_and_nothing_is_cla
     with pytest.raises(ValueError, match="broken"):
         scene.round(steps=2)
     assert scene.briefs[-1:] == [False]
-    scene.hint(3)
     with pytest.raises(ValueError, match="broken"):
         scene.round()
-    assert [scene.round(), scene.round()] == [0.0, 0.0]
+    assert scene.round() == 0.0
+    scene.hint(3)
+    assert scene.round() == 0.0
     assert scene.briefs[-1:] == [True]
     assert scene.round() is None
     assert scene.take_exchanges() == [
@@ -301,6 +325,19 @@ def test_results_that_break_their_transaction_are_tried_alone_and_nothing_is_cla
         ([2], [], 0, 0),
         ([], [3], 6, 1),
     ]
+
+
+def test_a_failure_in_the_place_of_a_result_is_made_under_a_name_only(scene: Scene) -> None:
+    scene.claimed(1)
+    scene.errors = [ValueError("broken")]
+    with pytest.raises(ValueError, match="broken"):
+        scene.round(steps=1)
+    scene.loop.work_as(None)
+    scene.round()
+    assert scene.calls == []
+    scene.loop.work_as(WHO)
+    scene.round()
+    assert scene.take_calls() == [("late", 1, "unstorable")]
 
 
 def test_results_that_are_locked_out_are_put_off_and_without_a_name_too(scene: Scene) -> None:
@@ -362,6 +399,16 @@ def test_projects_have_turns_and_leave_threads_to_the_others(scene: Scene) -> No
     assert scene.take_exchanges() == [([1], [6], 1, 0)]
 
 
+def test_a_project_gets_its_share_of_the_threads_and_what_is_claimed_ahead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = Scene(monkeypatch, threads=8)
+    scene.claimed(1, 2, 3)
+    scene.hint(*range(4, 20))
+    scene.round()
+    assert [(len(hinted), slots) for _, hinted, slots, _ in scene.take_exchanges()] == [(3, 12), (7, 9)]
+
+
 def test_hints_of_other_projects_than_the_results_are_counted(scene: Scene) -> None:
     scene.claimed(1)
     scene.take_exchanges()
@@ -402,6 +449,7 @@ def test_nothing_is_claimed_for_a_while_after_a_thread_could_not_start(scene: Sc
     assert scene.round() is None
     assert scene.take_calls() == [("release", [(1, 1)], [])]
     scene.hint(2)
+    assert scene.round() == 5.0
     assert scene.round(2.0) == 3.0
     assert scene.round(2.9) == pytest.approx(0.1)
     scene.take_exchanges()
@@ -448,6 +496,18 @@ def test_results_that_come_with_a_damaged_row_are_retried_alone(scene: Scene) ->
     assert scene.take_exchanges() == [([1], [2], 6, 0), ([1], [], 0, 0), ([], [2], 6, 1)]
 
 
+def test_a_result_ends_its_stack_where_not_even_a_failure_in_its_place_can_be_stored(scene: Scene) -> None:
+    scene.claimed(1, 2)
+    scene.errors = [DamagedRow("no such kind")] * 3
+    scene.round(steps=2)
+    calls = []
+    for _ in range(3):
+        scene.round()
+        calls.append(scene.take_calls())
+    assert calls == [[], [("unreadable", 1, "no such kind")], []]
+    assert [*scene.claims.held] == [1]
+
+
 def test_suspects_wait_for_a_thread_and_for_results(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(monkeypatch, in_progress=1)
     scene.claimed(1)
@@ -459,6 +519,15 @@ def test_suspects_wait_for_a_thread_and_for_results(monkeypatch: pytest.MonkeyPa
     assert scene.take_exchanges() == [([1], [], 0, 0)]
     scene.round()
     assert scene.take_exchanges() == [([], [2], 1, 1)]
+
+
+def test_suspects_are_not_claimed_with_results(scene: Scene) -> None:
+    scene.claimed(1)
+    scene.take_exchanges()
+    scene.faults.suspects.append(TaskId(2))
+    scene.round(steps=1)
+    scene.round()
+    assert scene.take_exchanges() == [([1], [], 6, 0), ([], [2], 6, 1)]
 
 
 def test_tasks_whose_resources_are_locked_are_hinted_again_later(scene: Scene) -> None:
@@ -508,11 +577,12 @@ def test_polls_wait_for_threads(scene: Scene) -> None:
     assert scene.round(steps=6) is None
     assert (scene.loop.busy, scene.loop.in_progress) == (6, 12)
     assert scene.round(1.0) is None, "six run, four of them on threads that are not there"
+    scene.result = lambda claim, progress: done(claim)
     assert scene.round(steps=3) is None
     assert scene.loop.busy == 4
     scene.loop.stop([(TaskId(number), 1) for number in range(1, 5)])
     assert scene.round(steps=4) == 0.0, "those that were due first are stopped"
-    assert scene.round() == 1.0
+    scene.round()
     assert scene.loop.busy == 1
 
 
