@@ -138,8 +138,6 @@ def _cut(old: Json, new: Json) -> tuple[Json, Json]:
     old_text, new_text = (
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in (old, new)
     )
-    if len(old_text) <= MOST_SHOWN and len(new_text) <= MOST_SHOWN:
-        return old, new
     same = next(
         (i for i, pair in enumerate(zip(old_text, new_text, strict=False)) if pair[0] != pair[1]), None
     )

@@ -111,7 +111,7 @@ def check_types(
         with of_resource.collect():
             plugin = _check_resource(definition, registry, plan.resources, of_resource)
             has_variants = plugin is not None and (plugin.chosen_by or plugin.renamed_to)
-            if has_variants and of_resource.is_empty and definition.external_id is None:
+            if has_variants and of_resource.is_empty:
                 chosen[definition.name] = registry.with_variant(definition, secrets, budget)
         if not of_resource.is_empty:
             wrong.add(definition.name)
@@ -243,8 +243,6 @@ def _check_policies(definition: ResourceDefinition, plugin: ResourceType, errors
     if definition.deletion_policy == "Snapshot" and not plugin.snapshot_on_delete:
         message = f'"Snapshot" deletion policy not supported for {definition.declared_type}'
         errors.add(TemplateError(f"{message}: write Delete or Retain", (*path, "deletion_policy")))
-    if not definition.update_policy and not plugin.update_policy_schema:
-        return
     wrong: list[PropertyError] = []
     known_properties(plugin.update_policy_schema, definition.update_policy, wrong)
     for error in wrong:

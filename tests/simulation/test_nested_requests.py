@@ -149,7 +149,7 @@ def test_files_and_templates_that_do_not_exist_are_refused(world: World) -> None
 def test_a_members_template_is_its_content_not_its_name(world: World) -> None:
     kind = "OS::Heat::ResourceGroup"
     group = {"type": kind, "properties": {"count": 1, "resource_def": {"type": INNER}}}
-    files = {INNER: inner(), OTHER: inner(), "file:///third.yaml": inner(looks=2)}
+    files = {INNER: inner(), OTHER: inner(), "file:///third.yaml": inner(looks=2), "Sim::Volume": inner()}
     stack = created(world, hot({"g": group, "n": server()}), files=files)
     of_group = world.stack(children(world, stack)["g"].id)
     member = rows(world, of_group)["0"]
@@ -160,6 +160,7 @@ def test_a_members_template_is_its_content_not_its_name(world: World) -> None:
     assert has(of_group, member, OTHER)
     assert not has(of_group, member, "file:///third.yaml")
     assert not has(of_group, member, "Sim::Server")
+    assert not has(of_group, member, "Sim::Volume"), "a file with the name of a type is none"
     assert not has(stack, member, OTHER), "it has no stack around it"
     assert not has(of_group, rows(world, stack)["n"], OTHER), "it is no nested stack"
 

@@ -193,6 +193,19 @@ def test_while_the_backend_is_unavailable_the_others_stay_and_we_stop(backend: B
     assert hosts(b.view()) == ["a", "b"]
 
 
+def test_who_leaves_while_the_backend_is_unavailable_does_not_wait_for_it(backend: Backend) -> None:
+    a = backend.member("a", MembershipTiming(heartbeat=10, timeout=30, poll=10))
+    a.start()
+    wait_for(lambda: a.member() is not None)
+    calls: list[str] = []
+    backend.before = calls.append
+    backend.away = True
+    a.poll_now()
+    wait_for(lambda: calls != [])
+    a.stop()
+    assert calls in (["write"], ["read"])
+
+
 def test_a_backend_that_answers_late_kills_nobody(backend: Backend) -> None:
     a = backend.member("a")
     b = backend.member("b")

@@ -5,7 +5,7 @@ import typing
 import pytest
 from stoker.engine.planning.group_attributes import refreshed_for, with_requested_attributes
 from stoker.resources.contract.plugin import ResourceType
-from stoker.resources.contract.schema import Attribute
+from stoker.resources.contract.schema import ANY_NAME, Attribute
 from stoker.resources.registry import ResourceRegistry
 from stoker.template.errors import TemplateError, UnknownAttribute
 from stoker.template.language import CompiledTemplate, OutputDefinition, Reference, ResourceDefinition
@@ -68,9 +68,12 @@ def test_attributes_are_found_in_all_parts_and_inside_functions() -> None:
     assert plan.resources["g"].requested_attributes == (("a", 1), ("b",))
 
 
-def test_a_template_without_groups_stays_as_it_is() -> None:
-    plan = rewritten(attribute("g", "value", 0), group="OS::Heat::Value")
-    assert plan.resources["r"].properties == {"value": attribute("g", "value", 0)}
+@pytest.mark.parametrize("group", ["OS::Heat::Value", "AWS::CloudFormation::Stack"])
+def test_a_template_without_groups_stays_as_it_is(group: str) -> None:
+    value = [attribute("g", "value", 0), attribute("g", "resource.a", "b")]
+    plan = rewritten(value, group=group)
+    assert plan.resources["r"].properties == {"value": value}
+    assert plan.resources["g"].requested_attributes == ()
 
 
 @pytest.mark.parametrize(
@@ -111,6 +114,13 @@ class Fixed(ResourceType):
     attributes_schema: typing.ClassVar = {"changing": Attribute(volatile=True), "same": Attribute()}
 
 
+class Open(ResourceType):
+    attributes_schema: typing.ClassVar = {ANY_NAME: Attribute(volatile=True)}
+
+    def refresh(self, *arguments: Json, **more: Json) -> Json:
+        raise NotImplementedError
+
+
 class Refreshed(Fixed):
     def refresh(self, *arguments: Json, **more: Json) -> Json:
         raise NotImplementedError
@@ -121,6 +131,8 @@ class Refreshed(Fixed):
     [
         ([Reference("b", "changing"), Reference("a", "changing")], ("a", "b")),
         ([Reference("a", "same"), Reference("a")], ()),
+        ([Reference("open")], ()),
+        ([Reference("open", "any")], ("open",)),
         ([Reference("fixed", "changing"), Reference("gone", "changing")], ()),
         ([Reference("a", "same"), Reference("a", "changing"), Reference("a", "changing")], ("a",)),
     ],
@@ -129,4 +141,5 @@ def test_outputs_that_show_what_others_change_are_read_behind_all(
     uses: list[Reference], names: tuple[str, ...]
 ) -> None:
     outputs = [OutputDefinition("", None, references=(use,)) for use in uses]
-    assert refreshed_for(outputs, {"a": Refreshed(), "b": Refreshed(), "fixed": Fixed()}) == names
+    types = {"a": Refreshed(), "b": Refreshed(), "fixed": Fixed(), "open": Open()}
+    assert refreshed_for(outputs, types) == names

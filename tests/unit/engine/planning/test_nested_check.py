@@ -128,6 +128,11 @@ def test_all_resources_of_the_tree_count_each_as_often_as_it_is_made() -> None:
     assert compiled(tree, Limits(resources=0)).resources == 12
 
 
+def test_what_is_no_group_counts_by_what_is_in_it() -> None:
+    empty = {"type": "OS::Heat::Stack", "properties": {"template": json.dumps(hot({}))}}
+    assert compiled({"n": empty}, Limits(resources=1), purpose=PREVIEWED).resources == 1
+
+
 def test_a_group_of_too_many_is_refused_before_they_are_made() -> None:
     with pytest.raises(LimitExceeded, match="more than 20 resources"):
         compiled({"g": group(10**9)}, Limits(resources=20), purpose=PREVIEWED)
@@ -162,6 +167,8 @@ def test_the_bytes_of_equal_stacks_are_charged_as_often_as_they_are_stored() -> 
     one_more = stored({"g": group(2, definition)}) - base
     assert one_more > 1000
     assert stored({"g": group(12, definition)}) - base == pytest.approx(11 * one_more, rel=0.02)
+    equal, other = ({"a": inner(word="one"), "b": inner(word=word)} for word in ("one", "two"))
+    assert stored(equal) == stored(other)
     several = {f"n{number}": inner(word="w" * 1000) for number in range(3)}
     assert stored(several) > 3 * 1000
 
@@ -307,12 +314,13 @@ def test_a_value_that_a_function_makes_in_a_nested_stack_is_charged_once() -> No
 
 
 def test_the_comparison_of_stacks_is_charged_by_what_it_writes() -> None:
-    def steps(characters: int) -> int:
+    def steps(characters: int = 0) -> int:
         budget = Budget()
         compiled({"n": inner(word="w" * characters)}, budget=budget)
         return budget.steps
 
     assert steps(100_000) - steps(50_000) == 100
+    assert steps() == 17, "a number that changes with the check"
 
 
 def test_a_stack_of_a_text_counts_and_reads_its_resource() -> None:
@@ -358,6 +366,10 @@ def test_a_template_takes_the_place_of_what_the_environment_says() -> None:
         {"n": {"type": "OS::Heat::Value", "properties": {"value": 1}}}, files=named, environment=mapped
     )
     assert "facade OS::Heat::Value" in error, "a file with the name of a type is none"
+    asking = {**FILES, "asking.yaml": json.dumps(hot({}, parameters={"need": {"type": "string"}}))}
+    other = {"resource_registry": {"asking.yaml": "inner.yaml"}}
+    named_itself = {"type": "asking.yaml", "properties": {"word": "w"}}
+    assert paths({"n": named_itself}, files=asking, environment=other) == [], "a template has no facade"
     wrong = {"inner.yaml": json.dumps(hot({}, parameters={"p": {"type": "numbr"}}))}
     found = paths({"n": {"type": "OS::Heat::Value", "properties": {}}}, files=wrong, environment=mapped)
     assert [line.partition(":")[0] for line in found] == ["resources.n.parameters.p.type"]

@@ -266,6 +266,28 @@ def test_a_resource_is_checked_against_its_type(plan: CompiledTemplate, paths: l
     assert errors_of(plan) == paths
 
 
+class Reviewed(ResourceType):
+    update_policy_schema: typing.ClassVar = {"by": Property("string", required=True)}
+
+
+@pytest.mark.parametrize(("policy", "paths"), [({}, ["resources.r.update_policy"]), ({"by": "me"}, [])])
+def test_a_type_may_need_an_update_policy(policy: Json, paths: list[str]) -> None:
+    errors = ErrorList()
+    registry = ResourceRegistry({"Reviewed": Reviewed})
+    check_types(with_parts("Reviewed", update_policy=policy), registry, StoredLookup(str), Budget(), errors)
+    assert paths_of(errors) == paths
+
+
+def test_a_type_that_has_another_name_now_is_made_by_that() -> None:
+    properties = {"config": "c", "servers": {}}
+    plan = with_parts("OS::Heat::SoftwareDeployments", properties=properties)
+    checked = check_types(plan, REGISTRY, StoredLookup(str), Budget()).resources["r"]
+    assert (checked.type, checked.declared_type) == (
+        "OS::Heat::SoftwareDeploymentGroup",
+        "OS::Heat::SoftwareDeployments",
+    )
+
+
 @pytest.mark.parametrize(
     ("reference", "is_wrong"),
     [
