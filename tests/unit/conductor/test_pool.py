@@ -1,5 +1,6 @@
 """The pool: bounded, and able to continue without a thread that hangs."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
@@ -73,17 +74,23 @@ def test_a_job_that_breaks_ends_its_thread_and_another_one_has_its_place(waiting
     assert inline.run(1) == [0, 1]
 
 
+@pytest.mark.parametrize("breaks", [False, True])
 @pytest.mark.parametrize("waiting", [0, 1])
-def test_a_thread_that_is_detached_ends_after_its_job_and_another_one_has_its_place(waiting: int) -> None:
+def test_a_thread_that_is_detached_ends_after_its_job_and_another_one_has_its_place(
+    *, waiting: int, breaks: bool
+) -> None:
     inline = Inline(1)
     jobs: list[PoolJob] = []
 
     def detach() -> None:
         inline.log.append((inline.pool.detach(jobs[0]), inline.pool.hung))
+        if breaks:
+            raise ZeroDivisionError
 
     jobs.append(inline.pool.submit(detach))
     inline.submit(*range(waiting))
-    inline.threads[0]()
+    with pytest.raises(ZeroDivisionError) if breaks else contextlib.nullcontext():
+        inline.threads[0]()
     assert (inline.log, inline.pool.hung) == ([(True, 1)], 0)
     assert len(inline.threads) == 1 + waiting
     inline.submit(*range(waiting, 2))

@@ -84,6 +84,7 @@ def test_one_project_fills_half_of_the_intake_at_most() -> None:
     intake = Intake(most=4)
     assert intake.enqueue({A: ids(1, 2, 3)}) == 1
     assert intake.enqueue({B: ids(4)}) == 0
+    assert intake.enqueue({B: ids(5), TraversalId("trv-c"): ids(6)}) == 1, "the third one finds it full"
     intake.clear()
     assert (len(intake), taken(intake, 9)) == (0, [])
 
@@ -94,3 +95,7 @@ def test_projects_of_old_traversals_are_forgotten() -> None:
         intake.learn(TraversalId(f"t{number}"), "p")
     intake.enqueue({TraversalId("t0"): ids(1), TraversalId("t1"): ids(2)})
     assert intake.take(2, lambda owner: 1) == [("t0", 1), ("p", 2)]
+    for traversal in ("t1", "t"):
+        intake.learn(TraversalId(traversal), "p")
+    intake.enqueue({TraversalId("t1"): ids(3), TraversalId("t2"): ids(4)})
+    assert intake.take(2, lambda owner: 1) == [("p", 3), ("t2", 4)], "one that is claimed again is young"
