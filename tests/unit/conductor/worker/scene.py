@@ -1,4 +1,4 @@
-"""A work loop whose database is a dictionary of tasks, and whose steps run when the test says so."""
+"""A work loop whose transactions and steps do what the test says."""
 
 import types
 import typing
