@@ -160,7 +160,8 @@ def test_a_deletion_that_is_held_behind_its_end_keeps_the_row_until_it_continues
     ending = {"action": "DELETE", "status": Status.COMPLETE, "reason": "gone"}
     result = outcome(a, TaskState.HELD, hook="post-delete", remove=True, changes=ending)
     step(database, [result], slots=0)
-    assert resource(database, graph.resources["a"]).action == "DELETE"
+    row = resource(database, graph.resources["a"])
+    assert (row.action, row.status, row.reason) == ("DELETE", Status.COMPLETE, "gone")
     assert states(database, graph) == {"a": TaskState.HELD, "b": TaskState.WAITING}
     done = clear(database, graph, "a")
     assert done is not None

@@ -36,7 +36,7 @@ from stoker.db.events import EventQuery
 from stoker.db.ids import ResourceId, WaitsOn
 from stoker.db.queries import stack_list
 from stoker.db.resources import ClaimedRows
-from stoker.db.rows import FailureCause, Outcome
+from stoker.db.rows import FailureCause, OrphanedCreate, Outcome
 from stoker.db.schema import tables
 from stoker.db.states import Standing, Status, TaskKind, TaskState, TraversalState
 from stoker.db.work import member_claims, tasks
@@ -317,6 +317,16 @@ def test_a_resource_is_removed_before_any_other_task_is_locked(
     assert "SELECT task" not in texts[texts.index("UPDATE task") : texts.index("DELETE FROM resource")]
 
 
+@on("sqlite")
+def test_a_resource_is_removed_before_the_project_of_a_leftover_is_locked(database: Database) -> None:
+    graph = store_graph(database, {"gone": [], "left": []})
+    gone, left = claim_all(database, graph.ids)
+    leftover = OrphanedCreate(left.task, left.resource)
+    ended = [outcome(gone, remove=True), outcome(left, TaskState.CANCELLED, leftover=leftover)]
+    texts = statements_of(database, lambda: step(database, ended))
+    assert texts.index("DELETE FROM resource") < texts.index("INSERT INTO stack")
+
+
 @on("postgresql")
 def test_a_result_is_stored_before_the_successor_is_locked_and_counts_it_as_it_is_then(
     database: Database,
@@ -326,7 +336,8 @@ def test_a_result_is_stored_before_the_successor_is_locked_and_counts_it_as_it_i
     ended = outcome(claim, changes={"status": Status.COMPLETE, "reason": "stored"})
     counted = sa.update(tables.task).where(tables.task.c.id == graph.tasks["c"]).values(pending=1)
     of_result = sa.select(tables.resource.c.id).where(tables.resource.c.id == claim.resource.id)
-    waits = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+    # Not pg_stat_activity: within a transaction it stays as it was first read, without newer connections.
+    waits = "SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))"
     threads = ThreadPoolExecutor(1)
     try:
         with database.engine.connect() as other:

@@ -95,19 +95,22 @@ def test_what_a_snapshot_holds_is_not_swept_away_until_it_is_gone(database: Data
     assert database.read(lambda conn: content.get_many(conn, held.contents)) == {}
 
 
-def test_a_copy_is_no_resource_of_its_stack_and_is_written_with_its_resource(database: Database) -> None:
+@pytest.mark.parametrize("changes", [{"data": {}}, {}], ids=["both", "the copy alone"])
+def test_a_copy_is_no_resource_of_its_stack_and_is_written_with_its_resource(
+    database: Database, changes: dict[str, object]
+) -> None:
     graph = store_graph(database, {"one": []})
     snapshot = stored_snapshot(database, graph.stack, status=Status.IN_PROGRESS)
     copy = a_resource(graph.stack.id, 10_000_000 + graph.resources["one"], "one", snapshot_id=snapshot.id)
     database.write(lambda conn: resources.insert_many(conn, [copy]))
     step(database, [], hinted=[graph.tasks["one"]])
     columns = {"id": copy.id, "data": {"picture": 1}, "status": "COMPLETE"}
-    done = Outcome(graph.tasks["one"], 1, TaskState.DONE, graph.resources["one"], {"data": {}}, copy=columns)
+    done = Outcome(graph.tasks["one"], 1, TaskState.DONE, graph.resources["one"], changes, copy=columns)
     step(database, [done])
     [kept_one] = database.read(lambda conn: resources.copies(conn, graph.stack.id, snapshot.id))
     assert (kept_one.data, kept_one.status) == ({"picture": 1}, "COMPLETE")
     [current] = database.read(lambda conn: resources.of_stack(conn, graph.stack.id))
-    assert (current.id, current.data) == (graph.resources["one"], {})
+    assert (current.id, current.data or {}) == (graph.resources["one"], {})
     row = database.read(lambda conn: resources.by_name(conn, graph.stack.id, "one"))
     assert row.id == current.id
     tree = database.read(lambda conn: resources.of_tree(conn, graph.stack, 0))
