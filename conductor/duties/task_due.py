@@ -2,8 +2,7 @@
 
 import functools
 import logging
-import typing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy.engine import Connection
 
@@ -21,8 +20,6 @@ from .context import DutyContext
 from .slice_scan import SliceScan
 
 LOG = logging.getLogger(__name__)
-T = typing.TypeVar("T")
-Claimed = tuple[TaskId, int]
 PAGE = 500
 
 
@@ -83,13 +80,14 @@ class TaskDue:
     def _time_out(self, tasks: Iterable[DueTask], now: float) -> None:
         """Strike resource timeouts; the conductor that runs the step sees its deadline by itself."""
         due = [task for task in tasks if task.state == TaskState.RUNNING and task.stop_by is None]
-        claims = self._log(logging.INFO, due, "Task %s of stack %s (%s) reached its resource timeout")
-        expire = functools.partial(cancel.expire, now=now, grace=self._context.settings().cancel_grace)
-        for _ in self._for_claims(claims, expire):
-            pass
+        grace = self._context.settings().cancel_grace
 
-    def _for_claims(self, claims: Sequence[Claimed], write: Callable[..., T]) -> Iterator[T]:
-        return self._scan.run(claims, write, key=lambda claim: claim[0])
+        def expire(conn: Connection, chunk: Sequence[DueTask]) -> Sequence[DueTask]:
+            cancel.expire(conn, _claims(chunk), now=now, grace=grace)
+            return chunk
+
+        for expired in self._scan.run(due, expire, key=lambda task: task.id):
+            self._log(logging.INFO, expired, "Task %s of stack %s (%s) reached its resource timeout")
 
     def _repeat_cancels(self, tasks: Iterable[DueTask], now: float) -> None:
         """Ask conductors again that have not answered a cancel; one that is gone never will."""
@@ -97,15 +95,29 @@ class TaskDue:
         silent = [task for task in tasks if _is_unanswered(task, now)]
         orphaned = [task for task in silent if task.state in FINAL and task.member not in present]
         unanswered = [task for task in silent if task not in orphaned]
-        for member, claims in _by_member(orphaned).items():
-            for _ in self._for_claims(claims, functools.partial(cancel.answered, member=member)):
-                pass
-        for member, claims in _by_member(unanswered).items():
-            postpone = functools.partial(cancel.postpone, now=now)
-            postponed = {task_id for ids in self._for_claims(claims, postpone) for task_id in ids}
-            if postponed:
-                LOG.warning("Conductor %s has not stopped %d tasks, asking again", member, len(postponed))
-                self._context.hints.stop_tasks(member, [claim for claim in claims if claim[0] in postponed])
+        for member, tasks_of in _by_member(orphaned).items():
+            self._answer_for(member, tasks_of)
+        for member, tasks_of in _by_member(unanswered).items():
+            self._ask_again(member, tasks_of, now)
+
+    def _answer_for(self, member: MemberId, tasks: Sequence[DueTask]) -> None:
+        def answer(conn: Connection, chunk: Sequence[DueTask]) -> None:
+            cancel.answered(conn, _claims(chunk), member)
+
+        for _ in self._scan.run(tasks, answer, key=lambda task: task.id):
+            pass
+
+    def _ask_again(self, member: MemberId, tasks: Sequence[DueTask], now: float) -> None:
+        def postpone(conn: Connection, chunk: Sequence[DueTask]) -> list[TaskId]:
+            return cancel.postpone(conn, _claims(chunk), now=now)
+
+        running = {
+            task_id for ids in self._scan.run(tasks, postpone, key=lambda task: task.id) for task_id in ids
+        }
+        if running:
+            LOG.warning("Conductor %s has not stopped %d tasks, asking again", member, len(running))
+            claims = _claims(task for task in tasks if task.id in running)
+            self._context.hints.stop_tasks(member, claims)
 
     def _release_unstopped(self, tasks: Iterable[DueTask], now: float) -> None:
         """Release tasks that were not stopped in time.
@@ -114,25 +126,22 @@ class TaskDue:
         """
         running = [task for task in tasks if task.state == TaskState.RUNNING and task.stop_by is not None]
         silent = [task for task in running if not _is_unanswered(task, now)]
-        claims = self._log(
-            logging.WARNING,
-            silent,
-            "Task %s of stack %s (%s) was not stopped in time, releasing it from its conductor",
-        )
-        if claims:
-            self._context.recorder.add(metrics.TAKEN_AWAY, amount=len(claims))
-            keep = functools.partial(record_expired, now=now)
-            release = functools.partial(member_claims.release, now=now, on_taken=keep)
-            for freed in self._for_claims(claims, release):
-                announce(self._context.hints, freed)
+        keep = functools.partial(record_expired, now=now)
 
-    def _log(self, level: int, tasks: Sequence[DueTask], text: str) -> list[Claimed]:
-        """Log a line for each task, and return the tasks with their attempts.
+        def release(conn: Connection, chunk: Sequence[DueTask]) -> tuple[Sequence[DueTask], ReadyTasks]:
+            return chunk, member_claims.release(conn, _claims(chunk), now=now, on_taken=keep)
+
+        for released, freed in self._scan.run(silent, release, key=lambda task: task.id):
+            self._context.recorder.add(metrics.TAKEN_AWAY, amount=len(released))
+            text = "Task %s of stack %s (%s) was not stopped in time, and was released from its conductor"
+            self._log(logging.WARNING, released, text)
+            announce(self._context.hints, freed)
+
+    def _log(self, level: int, tasks: Sequence[DueTask], text: str) -> None:
+        """Log a line for each task.
 
         :param text: with places for the task, the stack's name and the stack's id.
         """
-        if not tasks:
-            return []
         stack_ids = {task.stack_id for task in tasks}
         names = self._context.database.read(lambda conn: stack_names(conn, stack_ids))
         for task in tasks:
@@ -140,7 +149,6 @@ class TaskDue:
             request = named(task.request, task.traversal)
             with about(request=request, project=project, stack=task.stack_id):
                 LOG.log(level, text, task.id, name, task.stack_id)
-        return [(task.id, task.attempt) for task in tasks]
 
     def _expire_breakpoints(self, tasks: Iterable[DueTask], now: float) -> None:
         """Continue at breakpoints whose time limit has passed.
@@ -173,9 +181,13 @@ def _is_unanswered(task: DueTask, now: float) -> bool:
     return task.state in FINAL
 
 
-def _by_member(tasks: Iterable[DueTask]) -> dict[MemberId, list[Claimed]]:
-    claims: dict[MemberId, list[Claimed]] = {}
+def _claims(tasks: Iterable[DueTask]) -> list[tuple[TaskId, int]]:
+    return [(task.id, task.attempt) for task in tasks]
+
+
+def _by_member(tasks: Iterable[DueTask]) -> dict[MemberId, list[DueTask]]:
+    tasks_of: dict[MemberId, list[DueTask]] = {}
     for task in tasks:
         if task.member is not None:
-            claims.setdefault(task.member, []).append((task.id, task.attempt))
-    return claims
+            tasks_of.setdefault(task.member, []).append(task)
+    return tasks_of
