@@ -53,6 +53,9 @@ class Nested:
     def bodies(self, child: object, unseal: object) -> dict[str, Json]:
         return {}
 
+    def inputs(self, stack_id: StackId, resource: tuple[str, str], unseal: object) -> Json:
+        return stack_id, resource
+
     def delete(self, parent: ParentResource) -> None:
         self.parents.append(parent)
         self.child = None
@@ -102,3 +105,7 @@ def test_a_request_names_the_type_of_the_goal(definition: Json, name: str) -> No
     nested = Nested(ROW)
     children_of(nested, **definition).delete()
     assert [parent.resource_type for parent in nested.parents] == [name]
+
+
+def test_the_inputs_of_a_nested_stack_are_those_of_its_resource() -> None:
+    assert children_of(Nested()).inputs() == (STACK, ("r", "A::B"))

@@ -112,7 +112,7 @@ def test_what_the_conductor_lacks_delays_a_step_under_the_same_claim_and_is_logg
     for _ in range(2):
         result = scene.run({"n": 1})
         assert (result.outcome, result.poll_after, result.progress) == (None, 2.0, {"n": 1})
-    assert caplog.messages == [f"Resource s/r: {line}"]
+        assert caplog.messages == [f"Resource s/r: {line}"]
 
 
 def test_a_step_that_waits_for_its_turn_runs_again_then(scene: Scene) -> None:
