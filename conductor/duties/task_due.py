@@ -132,10 +132,10 @@ class TaskDue:
             return chunk, member_claims.release(conn, _claims(chunk), now=now, on_taken=keep)
 
         for released, freed in self._scan.run(silent, release, key=lambda task: task.id):
+            announce(self._context.hints, freed)
             self._context.recorder.add(metrics.TAKEN_AWAY, amount=len(released))
             text = "Task %s of stack %s (%s) was not stopped in time, and was released from its conductor"
             self._log(logging.WARNING, released, text)
-            announce(self._context.hints, freed)
 
     def _log(self, level: int, tasks: Sequence[DueTask], text: str) -> None:
         """Log a line for each task.
