@@ -1,6 +1,7 @@
 """The tests that shall notice a fault: those that run its line, the cheapest first."""
 
 import functools
+import pathlib
 import re
 from collections.abc import Collection, Iterable, Iterator
 
@@ -21,10 +22,15 @@ def tests_of(mutant: Mutant, notes: Notes, seconds: float, killers: Collection[s
     Of the others, which run most of the kernel's lines, each file in its turn has the cheapest that is left.
 
     :param seconds: time of all of them together, as measured without a fault.
-    :param killers: tests that have noticed other faults of the module; they come first.
+    :param killers: tests that have noticed other faults of the module; they come first, and before them,
+        for what is loaded, the module's own tests.
     """
-    running = {name for name in _running(mutant, notes) if notes.seconds.get(name, float("inf")) < SLOWEST}
-    first = [name for name in killers if name in running]
+    # A class of fields alone has no line that a test runs, but a file of tests that is named after it.
+    file = f"{own_file(mutant.path)}::"
+    own = [name for name in notes.seconds if mutant.is_loaded and name.startswith(file)]
+    candidates = {*_running(mutant, notes), *own}
+    running = {name for name in candidates if notes.seconds.get(name, float("inf")) < SLOWEST}
+    first = [name for name in dict.fromkeys([*own, *killers]) if name in running]
     cheap = sorted(running - set(first), key=lambda name: (notes.seconds[name], name))
     near = [name for name in cheap if name.startswith(NEAR)]
     chosen = list(_within(seconds, first, notes))
@@ -34,6 +40,12 @@ def tests_of(mutant: Mutant, notes: Notes, seconds: float, killers: Collection[s
         # Servers lock rows; SQLite has one writer.
         chosen += [_ON_SQLITE.sub("postgresql", name) for name in chosen if _ON_SQLITE.search(name)]
     return chosen
+
+
+def own_file(path: str) -> str:
+    """Return the file of a module's own tests, which lie as the modules do."""
+    module = pathlib.PurePath(path)
+    return str(pathlib.PurePath("tests/unit", module.parent, f"test_{module.name}"))
 
 
 def _within(seconds: float, names: Iterable[str], notes: Notes) -> Iterator[str]:

@@ -10,7 +10,7 @@ import time
 import typing
 
 import pytest
-from mutate import kernel, planting, survivors
+from mutate import choosing, kernel, planting, survivors
 from mutate.__main__ import LEAST_TIME, LOADING_TIME, loaded, options_of
 from mutate.constants import dependents, loaded_names
 from mutate.forks import CANNOT, FAILS, SURVIVES, End, attempt
@@ -245,6 +245,15 @@ def sleeps(*, with_a_fault: bool, without: bool) -> Run:
 def test_a_fault_is_noticed_where_the_tests_succeed_without_it(run: Run, outcome: Outcome, test: str) -> None:
     verdict = Verdicts(run).of(Job(FAULT, ["a", "b", "c"], seconds=0.2))
     assert (verdict.outcome, verdict.test) == (outcome, test)
+
+
+def test_what_is_loaded_is_tried_by_the_modules_own_tests_first() -> None:
+    own = "tests/unit/ring/test_timing.py::test_a"
+    recorded = Notes(dict.fromkeys([own, "tests/unit/ring/test_timing_of_others.py::test_b", "k"], 0.1))
+    recorded.lines["ring/timing.py"] = {FAULT.line: {"k"}}
+    assert choosing.tests_of(FAULT, recorded, 10.0, ["k"]) == ["k"]
+    loaded_fault = timing_fault("MembershipTiming", "number", 2)
+    assert choosing.tests_of(loaded_fault, recorded, 10.0, ["k"]) == [own, "k"]
 
 
 @pytest.mark.parametrize(
