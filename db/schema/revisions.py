@@ -13,7 +13,7 @@ import re
 
 import sqlalchemy as sa
 
-NUMBER = 1
+NUMBER = 2
 """The number of the schema that this code is written for."""
 _TABLE = "alembic_version"
 _VERSION = sa.select(sa.table(_TABLE, sa.column("version_num")).c.version_num)

@@ -285,7 +285,7 @@ task = sa.Table(
     sa.Column("id", RowId, primary_key=True, autoincrement=False),
     _uuid("traversal", nullable=False),
     _uuid("stack_id", nullable=False),
-    sa.Column("resource_id", RowId),
+    sa.Column("resource_id", RowId, nullable=False),
     # For an update: the id of the resource's replacement, should it need one.  For a snapshot: of its copy.
     sa.Column("spare_id", RowId),
     sa.Column("kind", sa.String(16), nullable=False),

@@ -154,10 +154,6 @@ def _event() -> None:
     op.create_index("ix_event_stack", "event", ["stack_id", "id"])
     op.create_index("ix_event_resource", "event", ["stack_id", "resource_name", "id"])
     op.create_index("ix_event_uuid", "event", ["uuid"], unique=True)
-    if op.get_bind().dialect.name == "postgresql":
-        # Seen in a sample, a stack of many events makes all look like it.  To find its last event PostgreSQL
-        # would go through those of all stacks then.
-        op.execute("ALTER TABLE event ALTER COLUMN stack_id SET (n_distinct = -0.05)")
 
 
 def _event_delivery() -> None:
