@@ -150,19 +150,18 @@ def _rows(conn: Connection, stack: Stack, change: Change) -> list[Resource]:
     """
     existing = resources.of_stack(conn, stack.id)
     if change.action == "ROLLBACK" and not stack.previous:
-        # A rollback to nothing deletes what the stack has made, and leaves alone what was there before it.
-        return [_retained(row) if _only_adopted(row) else row for row in existing]
+        # A rollback to nothing deletes what the stack has made, and leaves alone what it has adopted.  Where
+        # the adoption has not begun, the resource is untouched, so no task deletes it.
+        return [_retained(row) if row.action == "ADOPT" else row for row in existing]
     return existing
 
 
-def _only_adopted(row: Resource) -> bool:
-    """Return whether the resource was only adopted, or is still to be: then it has a physical id already."""
-    return row.action == "ADOPT" or (row.action == "INIT" and row.physical_id is not None)
-
-
 def _retained(row: Resource) -> Resource:
-    """Return the resource so that its deletion keeps the physical one, which Stoker has not created."""
-    return replace(row, definition={**(row.definition or {}), "deletion_policy": "Retain"})
+    """Return the resource so that its deletion keeps the physical one, which Stoker has not created.
+
+    A deletion reads nothing else of the definition.
+    """
+    return replace(row, definition={"deletion_policy": "Retain"})
 
 
 def _breakpoints(stack: Stack, change: Change) -> PlannedBreakpoints:
