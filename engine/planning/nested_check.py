@@ -401,9 +401,8 @@ class TemplateTree:
         :returns: whether the members are known.
         """
         goal = static_goal(replace(definition, requested_attributes=()), plugin, values, self.files)
-        if goal is None:
-            return False
-        assert isinstance(goal.template, Mapping), "the template of a group is a map"
+        if goal is None or not isinstance(goal.template, Mapping):
+            return goal is not None  # The template of a single nested stack may be a text.
         self.budget.take(
             len(goal.template["resources"]) * goal.copies * len(definition.requested_attributes) * _OUTPUT
         )

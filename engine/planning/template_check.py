@@ -243,6 +243,8 @@ def _check_policies(definition: ResourceDefinition, plugin: ResourceType, errors
     if definition.deletion_policy == "Snapshot" and not plugin.snapshot_on_delete:
         message = f'"Snapshot" deletion policy not supported for {definition.declared_type}'
         errors.add(TemplateError(f"{message}: write Delete or Retain", (*path, "deletion_policy")))
+    if not definition.update_policy and not plugin.update_policy_schema:
+        return
     wrong: list[PropertyError] = []
     known_properties(plugin.update_policy_schema, definition.update_policy, wrong)
     for error in wrong:

@@ -356,6 +356,13 @@ def test_requested_attributes_cost_as_much_as_their_outputs() -> None:
     assert not tree._charge_members(replace(definition, properties=later), plugin, {**known, **later})
 
 
+def test_a_template_that_is_a_text_is_checked_where_attributes_inside_are_read() -> None:
+    text = json.dumps(hot({"v": value({"get_param": "lost"})}))
+    nested = {"type": "OS::Heat::Stack", "properties": {"template": text}}
+    [error] = paths({"n": nested, "r": value({"get_attr": ["n", "resource.v", "value"]})})
+    assert error.startswith("resources.n.resources.v.properties.value")
+
+
 def test_a_template_takes_the_place_of_what_the_environment_says() -> None:
     mine = {"type": "My::Type", "properties": {"word": "w"}}
     lost = {"My::Type": "gone.yaml", "resources": {"n": {"My::Type": "inner.yaml"}}}
