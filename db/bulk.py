@@ -8,6 +8,8 @@ MariaDB    a list                         a list of VALUES          joined with 
 SQLite     from ``json_each(array)``      one execution for each    one execution for each
 ========== ============================== ========================= ================================
 
+A single id is compared on each of them.
+
 On PostgreSQL and SQLite the text of such a statement does not depend on the number of rows.  So it is
 compiled once, and the server plans it once for each connection.  The records are one parameter, a JSON text:
 psycopg takes longer to convert parameters than the server takes to execute the statement.
@@ -28,6 +30,7 @@ from oslo_db import exception as oslo_errors
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection, CursorResult, Dialect
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import visitors
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.visitors import InternalTraversal
 
@@ -46,13 +49,13 @@ Fence = tuple[tuple[str, typing.Any], ...]
 NO_FENCE: Mapping[str, typing.Any] = {}
 
 
-def chunks(ids: Iterable[Id]) -> Iterable[list[Id]]:
+def chunks(ids: Iterable[Id]) -> list[list[Id]]:
     """Return the ids in ascending order, in lists of at most BATCH.
 
     All writers go through rows in this order, so two of them never wait for each other's locks.
     """
     ordered = sorted(set(ids))
-    return (ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH))
+    return [ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH)]
 
 
 WriteStatement = sa.Insert | sa.Update | sa.Delete
@@ -108,10 +111,11 @@ def read_after(
     """
     if conn.dialect.name != "postgresql":
         run(conn, writes)
-        return conn.execute(query, {"ids": ids})
+        return conn.execute(*by_ids(query, {"ids": ids}))
     last = writes.pop()
     run(conn, writes)
-    return conn.execute(_query_after(last.statement, query), {**_named(last), "ids": ids})
+    query, values = by_ids(query, {"ids": ids})
+    return conn.execute(_query_after(last.statement, query), {**_named(last), **values})
 
 
 @functools.cache
@@ -139,6 +143,59 @@ def _named(write: Write) -> Mapping[str, typing.Any]:
 def _joined(*statements: WriteStatement) -> WriteStatement:
     *others, last = statements
     return last.add_cte(*(other.cte(f"write_{number}") for number, other in enumerate(others)))
+
+
+Statement = typing.TypeVar("Statement", bound=sa.Insert | sa.Update | sa.Delete | sa.Select[typing.Any])
+
+
+def by_ids(
+    statement: Statement, values: Mapping[str, typing.Any]
+) -> tuple[Statement, Mapping[str, typing.Any]]:
+    """Return a statement with its parameters; each list of one id that a `OneOf` has is compared as that id.
+
+    A server knows that one id finds one row.  A list may have any length: PostgreSQL may read all of a small
+    table for it, or plan the statement again at each execution, which takes longer than the rest of it.
+
+    :param statement: one of few, because the forms of it are kept.
+    """
+    single = frozenset(name for name in lists_of(statement) if len(values[name]) == 1)
+    if not single:
+        return statement, values
+    return _compared(statement, single), {**values, **{name: values[name][0] for name in single}}
+
+
+def in_chunks(
+    conn: Connection, statement: Statement, ids: Iterable[Id], **values: typing.Any
+) -> list[CursorResult[typing.Any]]:
+    """Execute a statement for the ids, in ascending order; return the result of each chunk of them.
+
+    :param statement: one of few; its list is named ``ids``.
+    """
+    return [conn.execute(*by_ids(statement, {"ids": chunk, **values})) for chunk in chunks(ids)]
+
+
+def put_off(writes: Writes, statement: WriteStatement, ids: Iterable[Id], **values: typing.Any) -> None:
+    """Put off a statement for the ids, one write for each chunk of them.
+
+    :param statement: one of few; its list is named ``ids``.
+    """
+    writes += [Write(*by_ids(statement, {"ids": chunk, **values})) for chunk in chunks(ids)]
+
+
+@functools.cache
+def lists_of(statement: sa.ClauseElement) -> frozenset[str]:
+    """Return the names of the lists that the conditions of a statement have."""
+    return frozenset(each.name for each in visitors.iterate(statement) if isinstance(each, OneOf))
+
+
+@functools.cache
+def _compared(statement: Statement, names: frozenset[str]) -> Statement:
+    def compare(element: typing.Any, **_: object) -> typing.Any:
+        if isinstance(element, OneOf) and element.name in names:
+            return element.column == sa.bindparam(element.name, type_=element.column.type)
+        return None
+
+    return typing.cast(Statement, visitors.replacement_traverse(statement, {}, compare))
 
 
 class OneOf(sa.ColumnElement[bool]):
@@ -198,7 +255,8 @@ def _unary_plus(element: Unindexed, compiler: SQLCompiler, **options: typing.Any
 @compiles(OneOf, "postgresql")
 def _any(element: OneOf, compiler: SQLCompiler, **options: typing.Any) -> str:
     values: sa.BindParameter[typing.Any] = sa.bindparam(element.name, type_=ArrayText())
-    array = sa.cast(values, postgresql.ARRAY(element.column.type))
+    # Of a subquery the planner expects as much each time, so it plans the statement once.
+    array = sa.cast(sa.select(values).scalar_subquery(), postgresql.ARRAY(element.column.type))
     return compiler.process(element.column == sa.func.any(array), **options)
 
 
@@ -296,7 +354,9 @@ def _in_order(rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def _update_of(conn: Connection, table: sa.Table, ordered: Sequence[Row], fence: Fence) -> Write:
-    return Write(_update_records(table, tuple(ordered[0]), fence), _records(conn, table, ordered))
+    ids = {"record_ids": [row["id"] for row in ordered]}
+    statement = _update_records(table, tuple(ordered[0]), fence)
+    return Write(*by_ids(statement, {**_records(conn, table, ordered), **ids}))
 
 
 def _parameter(name: str) -> str:
@@ -359,7 +419,8 @@ def _update_records(table: sa.Table, names: tuple[str, ...], fence: Fence) -> sa
     source = _record_set(table, names)
     values = {table.c[name]: source.c[name] for name in names if name != "id"}
     conditions = [table.c.id == source.c.id, *(table.c[name] == value for name, value in fence)]
-    return sa.update(table).where(*conditions).values(values)
+    # PostgreSQL expects a hundred records: without the ids it reads all of a small table.
+    return sa.update(table).where(OneOf(table.c.id, "record_ids"), *conditions).values(values)
 
 
 @functools.cache

@@ -213,6 +213,12 @@ def _connect_args(backend: str, limits: DatabaseLimits) -> dict[str, typing.Any]
     return {**connect, "read_timeout": answer, "write_timeout": answer}
 
 
+_BY_INDEXES = "SET enable_seqscan = off; SET jit = off"
+"""PostgreSQL keeps the plan of a prepared statement.  One that was made while a table was small would read
+all of the table until the next ANALYZE, a minute later.  To compile plans takes longer than these statements.
+"""
+
+
 def _prepare_postgresql(engine: Engine, limits: DatabaseLimits) -> None:
     @sa.event.listens_for(engine, "connect")
     def prepare(dbapi: typing.Any, record: object) -> None:
@@ -222,6 +228,8 @@ def _prepare_postgresql(engine: Engine, limits: DatabaseLimits) -> None:
                 f"SET lock_timeout = {_ms(limits.lock)}; SET statement_timeout = {_ms(limits.statement)}; "
                 f"SET idle_in_transaction_session_timeout = {_ms(limits.idle)}"
             )
+            if limits.statement:  # Programs without a limit read whole tables.
+                cursor.execute(_BY_INDEXES)
         dbapi.commit()
         dbapi.cursor_factory = _plainly_described(dbapi.cursor_factory)
 

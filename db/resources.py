@@ -112,7 +112,7 @@ def lock_free(conn: Connection, ids: Iterable[ResourceId], claimed: Set[Resource
     count = len(_FIELDS)
     for chunk in chunks(ids):
         claimed_ids = [i for i in chunk if i in claimed]
-        for row in conn.execute(_SKIPPING, {"ids": chunk, "claimed_ids": claimed_ids}).all():
+        for row in conn.execute(*bulk.by_ids(_SKIPPING, {"ids": chunk, "claimed_ids": claimed_ids})).all():
             resource = Resource(*row[:count])
             rows.resources[resource.id] = resource
             if row.free_id is None and resource.id in claimed:

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from ...shapes import Json, JsonMap
-from .. import resources
-from ..bulk import OneOf, Write, Writes, chunks
+from .. import bulk, resources
+from ..bulk import OneOf, Write, Writes
 from ..ids import MemberId, ResourceId, StackId, TaskId
 from ..resources import StackLabel
 from ..rows import Event, Resource, Task
@@ -126,8 +126,8 @@ def claim(
     :param waiting: tasks to claim, too, which this transaction has just counted down to no predecessor.
     """
     candidates = list(waiting)
-    for chunk in chunks(task_ids) if task_ids else ():
-        candidates += [Task.of(dict(row)) for row in conn.execute(_READY, {"ids": chunk}).mappings()]
+    for result in bulk.in_chunks(conn, _READY, task_ids):
+        candidates += [Task.of(dict(row)) for row in result.mappings()]
     if not candidates:
         return Claimed()
     shown_ids = {task.resource_id for task in candidates if task.kind in SHOWN}

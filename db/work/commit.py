@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection
 
 from ...shapes import Json
 from .. import bulk, events, resources
-from ..bulk import OneOf, Writes, chunks
+from ..bulk import OneOf, Writes
 from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import Outcome, ReadyTasks, Task
 from ..schema import tables
@@ -136,8 +136,8 @@ def admit(
     if completed := conn.dialect.update_returning and _only_complete(outcomes):
         tasks = transitions.complete_attempts(conn, task_ids, attempt=outcomes[0].attempt, member=who.member)
     else:
-        locked = (conn.execute(_LOCKED, {"ids": chunk}).mappings() for chunk in chunks(task_ids))
-        tasks = [Task.of(dict(row)) for rows in locked for row in rows]
+        locked = bulk.in_chunks(conn, _LOCKED, task_ids)
+        tasks = [Task.of(dict(row)) for rows in locked for row in rows.mappings()]
     rows = {task.id: task for task in tasks}
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]
     refused = [o for o in outcomes if not _current(o, rows.get(o.task_id), who)]

@@ -100,7 +100,7 @@ def lock_successors(conn: Connection, ended: Iterable[Task], writes: Writes | No
         if writes:
             rows = bulk.read_after(conn, writes, _WAITING, chunk)
         else:
-            rows = conn.execute(_WAITING, {"ids": chunk})
+            rows = conn.execute(*bulk.by_ids(_WAITING, {"ids": chunk}))
         tasks += [Task.of(dict(row)) for row in rows.mappings().all()]
     return tasks
 
@@ -136,7 +136,7 @@ def count_successors(
             by_count.setdefault(counts[task.id], []).append(task.id)
     for count, ids in sorted(by_count.items()):
         for chunk in chunks(ids):
-            conn.execute(_COUNT_DOWN, {"ids": chunk, "by": count})
+            conn.execute(*bulk.by_ids(_COUNT_DOWN, {"ids": chunk, "by": count}))
     if writes:  # No task waits for these.
         bulk.run(conn, writes)
     return free

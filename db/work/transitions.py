@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import bulk
-from ..bulk import OneOf, Write, Writes, chunks
+from ..bulk import OneOf, Writes
 from ..ids import MemberId, TaskId, WaitsOn
 from ..rows import Task
 from ..schema import tables
@@ -89,7 +89,7 @@ check(ALL, TRANSITIONS)
 
 
 def _run(conn: Connection, statement: sa.Update, task_ids: Iterable[TaskId], **values: typing.Any) -> int:
-    return sum(conn.execute(statement, {"ids": chunk, **values}).rowcount for chunk in chunks(task_ids))
+    return sum(result.rowcount for result in bulk.in_chunks(conn, statement, task_ids, **values))
 
 
 _NOW: sa.BindParameter[float] = sa.bindparam("now", type_=sa.Float)
@@ -130,8 +130,7 @@ def claim(writes: Writes, task_ids: Iterable[TaskId], *, member: MemberId, now: 
     A waiting task becomes running at once if the caller has counted it down to no predecessor in this
     transaction: nobody else has seen it as ready.
     """
-    for chunk in chunks(task_ids):
-        writes.append(Write(_CLAIM, {"ids": chunk, "claimant": member, "now": now}))
+    bulk.put_off(writes, _CLAIM, task_ids, claimant=member, now=now)
 
 
 _HOLD = HOLD.statement(
@@ -262,12 +261,8 @@ def complete_attempts(
 
     One statement locks the rows, compares and ends.  The database must know UPDATE ... RETURNING.
     """
-    values = {"claimed_as": attempt, "claimant": member}
-    rows = [
-        dict(row)
-        for chunk in chunks(task_ids)
-        for row in conn.execute(_COMPLETE_ATTEMPTS, {"ids": chunk, **values}).mappings().all()
-    ]
+    results = bulk.in_chunks(conn, _COMPLETE_ATTEMPTS, task_ids, claimed_as=attempt, claimant=member)
+    rows = [dict(row) for result in results for row in result.mappings().all()]
     return [Task.of({**row, "state": TaskState.RUNNING, "member": member}) for row in rows]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
+from stoker.db import bulk
 from stoker.db.work import stack_transitions, transitions
 
 TESTS = str(pathlib.Path(__file__).parents[1])
@@ -52,10 +53,17 @@ class StateWatch:
         if writer is None or not (written := writer.columns & written_columns(statement)):
             return
         # A statement of the module that was put off is executed elsewhere.
-        if not any(statement is value for value in vars(writer.module).values()):
+        if not any(statement is form for value in vars(writer.module).values() for form in forms(value)):
             files = list(callers())
             if not files[1].startswith(TESTS) and writer.module.__file__ not in files:
                 self.offences.add(f"{', '.join(sorted(written))} of {statement.table.name}, by {files[1]}")
+
+
+def forms(value: object) -> Iterator[object]:
+    """Yield a value of a module and, of an update by ids, its form for a single id."""
+    yield value
+    if isinstance(value, sa.Update):
+        yield bulk.by_ids(value, {name: [0] for name in bulk.lists_of(value)})[0]
 
 
 def written_columns(statement: sa.Update) -> set[str]:

@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
-from services.db.rows import NOW, a_resource, a_snapshot, a_stack, claim_now, on
+from services.db.rows import (
+    NOW,
+    A,
+    a_resource,
+    a_snapshot,
+    a_stack,
+    claim_all,
+    claim_now,
+    on,
+    outcome,
+    store_graph,
+)
 from stoker.db import content, events, resources, snapshots, stacks, traversals
 from stoker.db.engine import Database
 from stoker.db.ids import (
@@ -36,7 +47,8 @@ from stoker.db.work import (
     tasks,
 )
 from stoker.db.work.breakpoint_rules import BreakpointHit
-from stoker.db.work.claim import Claimant
+from stoker.db.work.claim import Claim, Claimant
+from stoker.db.work.commit import exchange
 from stoker.db.work.due_tasks import DueTask
 from stoker.db.work.endings import stack_event
 
@@ -185,6 +197,8 @@ def full_scans(conn: sa.Connection, statement: str, parameters: typing.Any) -> l
     if conn.dialect.name == "sqlite":
         plan = conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
         return [row[3] for row in plan if row[3].startswith("SCAN") and row[3].split()[1] in BIG]
+    if conn.dialect.name == "postgresql":
+        conn.exec_driver_sql("SET LOCAL enable_seqscan = on")  # As the statistics say, see db/connections.py.
     [answer] = conn.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalars()
     root = (json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]
     return [f"{node['Node Type']} on {node['Relation Name']}" for node in nodes(root) if is_full(node)]
@@ -243,3 +257,21 @@ def test_a_full_scan_would_be_seen(filled: Database) -> None:
         with filled.engine.connect() as conn:
             [scan] = full_scans(conn, text, parameters)
         assert name in scan
+
+
+@on("postgresql")
+def test_links_of_a_chain_go_by_indexes_however_small_the_tables_are(database: Database) -> None:
+    graph = store_graph(database, {str(number): [str(number - 1)] if number else [] for number in range(8)})
+    [claim] = claim_all(database, [graph.tasks["0"]])
+
+    scans = sa.text("SELECT sum(seq_scan) FROM pg_stat_xact_user_tables")
+
+    def next_link(conn: sa.Connection) -> Claim:
+        before = conn.execute(scans).scalar_one()
+        ended = outcome(claim, changes={"reason": "x"})
+        [following] = exchange(conn, [ended], [], who=A, now=NOW, slots=1).claims
+        assert conn.execute(scans).scalar_one() == before
+        return following
+
+    for _ in range(7):  # The server keeps a plan from the sixth execution on.
+        claim = database.write(next_link)

@@ -251,10 +251,11 @@ def test_a_claim_locks_the_resources_whose_action_it_shows(database: Database) -
         conn: sa.Connection,
         statement: object,
         rows: object,
-        parameters: Mapping[str, list[int]],
+        parameters: Mapping[str, int],
         options: object,
     ) -> None:
-        ids.extend(parameters.get("claimed_ids", ()))
+        if "claimed_ids" in parameters:
+            ids.append(parameters["claimed_ids"])
 
     def claim_both(conn: sa.Connection) -> None:
         sa.event.listen(conn, "before_execute", look)

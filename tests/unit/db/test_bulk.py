@@ -12,6 +12,23 @@ from stoker.db import bulk
 TABLE = sa.Table("fruit", sa.MetaData(), sa.Column("id", sa.BigInteger), sa.Column("name", sa.Text))
 
 
+NAMES = sa.select(TABLE.c.name).where(bulk.OneOf(TABLE.c.id), bulk.OneOf(TABLE.c.name, "names"))
+
+
+def test_a_single_id_is_compared_and_not_sought_in_a_list() -> None:
+    statement, values = bulk.by_ids(NAMES, {"ids": [7], "names": ["a", "b"], "now": 1.0})
+    compiled = statement.compile(dialect=postgresql.dialect())
+    assert "fruit.id = %(ids)s" in str(compiled)
+    assert "fruit.name = any(" in str(compiled)
+    assert values == {"ids": 7, "names": ["a", "b"], "now": 1.0}
+
+
+def test_a_statement_has_one_form_for_lists_of_any_length_and_one_for_each_single_id() -> None:
+    assert bulk.by_ids(NAMES, {"ids": [1, 2], "names": []}) == (NAMES, {"ids": [1, 2], "names": []})
+    forms = [bulk.by_ids(NAMES, {"ids": [number], "names": ["a"]})[0] for number in (1, 2)]
+    assert forms[0] is forms[1]
+
+
 @pytest.mark.parametrize("count", [1, bulk.BATCH, bulk.BATCH + 1, 2 * bulk.BATCH + 1])
 def test_all_rows_are_in_one_text_in_their_order(count: int) -> None:
     conn: typing.Any = SimpleNamespace(dialect=postgresql.dialect())
