@@ -163,3 +163,11 @@ def test_each_search_is_charged_by_what_it_reads_and_finds() -> None:
     assert steps("n", "s", "p", "q") == 14
     assert steps("n", "s", "w", "p", "f") == 15
     assert steps("n", "s", "w", "p", "q", "f", "g", "h", "i") == 194
+    budget = Budget()
+    through: Json = {
+        **WAY,
+        "g": (NESTED, {"value": ref("n")}),
+        "f": ("Floating", {"port_id": ref("g")}),
+    }
+    assert implied(through, {"g": {"Port": [ref("n")]}}, budget)["f"] == {"w"}
+    assert budget.steps == 54

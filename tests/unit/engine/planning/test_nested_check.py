@@ -369,10 +369,10 @@ def test_a_template_takes_the_place_of_what_the_environment_says() -> None:
     assert paths({"n": mine}, environment={"resource_registry": lost}) == []
     named = {"OS::Heat::Value": json.dumps(hot({})), **FILES}
     mapped = {"resource_registry": {"OS::Heat::Value": "inner.yaml"}}
-    [error] = paths(
-        {"n": {"type": "OS::Heat::Value", "properties": {"value": 1}}}, files=named, environment=mapped
-    )
-    assert "facade OS::Heat::Value" in error, "a file with the name of a type is none"
+    plain = {"n": {"type": "OS::Heat::Value", "properties": {"value": 1}}}
+    [error] = paths(plain, files=named, environment=mapped)
+    assert "facade OS::Heat::Value" in error
+    assert paths(plain, environment=mapped) == [error], "a file with the name of a type is none"
     asking = {**FILES, "asking.yaml": json.dumps(hot({}, parameters={"need": {"type": "string"}}))}
     other = {"resource_registry": {"asking.yaml": "inner.yaml"}}
     named_itself = {"type": "asking.yaml", "properties": {"word": "w"}}
