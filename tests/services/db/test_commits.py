@@ -352,6 +352,20 @@ def test_a_result_is_stored_before_the_successor_is_locked_and_counts_it_as_it_i
     assert resource(database, claim.resource.id).reason == "stored"
 
 
+@on("postgresql")
+@pytest.mark.parametrize(
+    ("state", "waits_on"), [(TaskState.READY, None), (TaskState.PARKED, WaitsOn.resource(ResourceId(0)))]
+)
+def test_a_task_that_runs_again_at_once_gets_what_its_step_before_has_stored(
+    database: Database, state: TaskState, waits_on: WaitsOn | None
+) -> None:
+    """Other servers put off no changes of resources.  The row that one waits for is gone already."""
+    graph = store_graph(database, {"one": []})
+    [one] = claim_all(database, graph.ids)
+    again = outcome(one, state, due_at=NOW + 9, waits_on=waits_on, changes={"reason": "new"})
+    assert [claim.resource.reason for claim in step(database, [again]).claims] == ["new"]
+
+
 @on("sqlite")
 @pytest.mark.parametrize(
     ("returns_rows", "expected"),
