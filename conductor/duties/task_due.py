@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
@@ -21,6 +21,8 @@ from .slice_scan import SliceScan
 
 LOG = logging.getLogger(__name__)
 PAGE = 500
+Names = Mapping[str, tuple[str, str]]
+"""The name and the project's id of each stack."""
 
 
 class TaskDue:
@@ -81,13 +83,14 @@ class TaskDue:
         """Strike resource timeouts; the conductor that runs the step sees its deadline by itself."""
         due = [task for task in tasks if task.state == TaskState.RUNNING and task.stop_by is None]
         grace = self._context.settings().cancel_grace
+        names = self._names(due)
 
-        def expire(conn: Connection, chunk: Sequence[DueTask]) -> Sequence[DueTask]:
-            cancel.expire(conn, _claims(chunk), now=now, grace=grace)
-            return chunk
+        def expire(conn: Connection, chunk: Sequence[DueTask]) -> list[DueTask]:
+            expired_ids = cancel.expire(conn, _claims(chunk), now=now, grace=grace)
+            return [task for task in chunk if task.id in expired_ids]
 
         for expired in self._scan.run(due, expire, key=lambda task: task.id):
-            self._log(logging.INFO, expired, "Task %s of stack %s (%s) reached its resource timeout")
+            self._log(logging.INFO, expired, names, "Task %s of stack %s (%s) reached its resource timeout")
 
     def _repeat_cancels(self, tasks: Iterable[DueTask], now: float) -> None:
         """Ask conductors again that have not answered a cancel; one that is gone never will."""
@@ -111,12 +114,12 @@ class TaskDue:
         def postpone(conn: Connection, chunk: Sequence[DueTask]) -> list[TaskId]:
             return cancel.postpone(conn, _claims(chunk), now=now)
 
-        running = {
+        unstopped = {
             task_id for ids in self._scan.run(tasks, postpone, key=lambda task: task.id) for task_id in ids
         }
-        if running:
-            LOG.warning("Conductor %s has not stopped %d tasks, asking again", member, len(running))
-            claims = _claims(task for task in tasks if task.id in running)
+        if unstopped:
+            LOG.warning("Conductor %s has not stopped %d tasks, asking again", member, len(unstopped))
+            claims = _claims(task for task in tasks if task.id in unstopped)
             self._context.hints.stop_tasks(member, claims)
 
     def _release_unstopped(self, tasks: Iterable[DueTask], now: float) -> None:
@@ -127,23 +130,30 @@ class TaskDue:
         running = [task for task in tasks if task.state == TaskState.RUNNING and task.stop_by is not None]
         silent = [task for task in running if not _is_unanswered(task, now)]
         keep = functools.partial(record_expired, now=now)
+        names = self._names(silent)
 
-        def release(conn: Connection, chunk: Sequence[DueTask]) -> tuple[Sequence[DueTask], ReadyTasks]:
-            return chunk, member_claims.release(conn, _claims(chunk), now=now, on_taken=keep)
+        def release(conn: Connection, chunk: Sequence[DueTask]) -> tuple[list[DueTask], ReadyTasks]:
+            claims = member_claims.still_claimed(conn, _claims(chunk))
+            claimed_ids = {task_id for task_id, _ in claims}
+            freed = member_claims.release(conn, claims, now=now, on_taken=keep)
+            return [task for task in chunk if task.id in claimed_ids], freed
 
         for released, freed in self._scan.run(silent, release, key=lambda task: task.id):
             announce(self._context.hints, freed)
             self._context.recorder.add(metrics.TAKEN_AWAY, amount=len(released))
             text = "Task %s of stack %s (%s) was not stopped in time, and was released from its conductor"
-            self._log(logging.WARNING, released, text)
+            self._log(logging.WARNING, released, names, text)
 
-    def _log(self, level: int, tasks: Sequence[DueTask], text: str) -> None:
+    def _names(self, tasks: Sequence[DueTask]) -> Names:
+        """Return the names of the tasks' stacks, for the log."""
+        stack_ids = {task.stack_id for task in tasks}
+        return self._context.database.read(lambda conn: stack_names(conn, stack_ids)) if stack_ids else {}
+
+    def _log(self, level: int, tasks: Sequence[DueTask], names: Names, text: str) -> None:
         """Log a line for each task.
 
         :param text: with places for the task, the stack's name and the stack's id.
         """
-        stack_ids = {task.stack_id for task in tasks}
-        names = self._context.database.read(lambda conn: stack_names(conn, stack_ids))
         for task in tasks:
             name, project = names.get(task.stack_id, ("", None))
             request = named(task.request, task.traversal)

@@ -250,14 +250,19 @@ def ask_to_stop(conn: Connection, task_ids: Iterable[TaskId], *, now: float, sto
         )
 
 
-def expire(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float, grace: float) -> None:
+def expire(
+    conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float, grace: float
+) -> set[TaskId]:
     """Store that the action's timeout is over for these running tasks (with attempt).
 
     Their conductors know that by themselves, so they get no cancel request.
+
+    :returns: the tasks for which that was stored.
     """
     t = tables.task
+    expired: set[TaskId] = set()
     for task_id, attempt in sorted(claims):
-        conn.execute(
+        done = conn.execute(
             sa.update(t)
             .where(
                 t.c.id == task_id,
@@ -267,6 +272,9 @@ def expire(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float
             )
             .values(stop_by=now + grace, due_at=now + grace + MARGIN)
         )
+        if done.rowcount:
+            expired.add(task_id)
+    return expired
 
 
 def postpone(conn: Connection, claims: Iterable[tuple[TaskId, int]], *, now: float) -> list[TaskId]:

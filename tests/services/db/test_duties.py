@@ -200,20 +200,39 @@ def test_a_due_task_of_another_slice_is_left_alone(installation: Installation) -
     assert (moments(installation, graph), installation.ready) == (before, [])
 
 
-def test_what_has_ended_meanwhile_gets_no_further_cancel_request(installation: Installation) -> None:
+@pytest.mark.parametrize(
+    ("stop_by", "stopped", "taken_away", "logged"),
+    [
+        (None, [], 0, "reached its resource timeout"),
+        (LATE + 5, ["b"], 0, None),
+        (LATE - 5, [], 1, "was not stopped in time, and was released from its conductor"),
+    ],
+)
+def test_what_has_ended_since_the_page_was_read_is_left_alone_and_not_logged(
+    installation: Installation,
+    caplog: pytest.LogCaptureFixture,
+    stop_by: float | None,
+    stopped: list[str],
+    taken_away: int,
+    logged: str | None,
+) -> None:
+    caplog.set_level(logging.INFO)
     graph = graph_of(installation, "a", "b")
     for task_id in graph.ids:
-        claimed = {"state": TaskState.RUNNING, "member": A.member, "stop_by": LATE + 5}
+        claimed = {"state": TaskState.RUNNING, "member": A.member, "stop_by": stop_by}
         set_task(installation.database, task_id, **claimed)
 
     class Ending(Installation):
-        def present(self) -> frozenset[MemberId]:
+        def owns(self, shard: int) -> bool:
             set_task(self.database, graph.tasks["a"], state=TaskState.DONE, member=None)
-            return super().present()
+            return super().owns(shard)
 
     ending = Ending(installation.database)
     TaskDue(ending.context()).run()
-    assert ending.stopped == [(A.member, graph.tasks["b"], 0)]
+    assert ending.stopped == [(A.member, graph.tasks[name], 0) for name in stopped]
+    assert ending.counts[metrics.TAKEN_AWAY] == taken_away
+    text = f"Task {graph.tasks['b']} of stack {graph.stack.name} ({graph.stack.id}) {logged}"
+    assert [message for message in caplog.messages if " stack " in message] == ([text] if logged else [])
 
 
 def test_a_breakpoint_in_each_of_two_stacks_expires(installation: Installation) -> None:
