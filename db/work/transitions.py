@@ -139,6 +139,7 @@ _HOLD = HOLD.statement(
     due_at=sa.bindparam("due"),
     # How long the task is held is no part of its resource's timeout.
     expires_at=None,
+    stop_by=None,
     member=None,
     waits_on=None,
 )

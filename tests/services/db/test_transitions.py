@@ -69,7 +69,7 @@ OVER = {"member": None, "due_at": None, "waits_on": None, "hook": None}
 CHANGES: Mapping[str, Mapping[str, typing.Any]] = {
     "unblock": {**HINTED, "pending": 0},
     "claim": {**RUNS, "waits_on": None, "stop_by": None},
-    "hold": {**OVER, "pending": 0, "hook": "pre-create", "expires_at": None},
+    "hold": {**OVER, "pending": 0, "hook": "pre-create", "expires_at": None, "stop_by": None},
     "clear": {**HINTED, "hook": None, "hooks": None, "stepped": False, "redelivered": 0},
     "park": {**PARKED, "waits_on": "resource:1"},
     "park to retry": {**PARKED, "retries_left": 1, "expires_at": None},
