@@ -401,8 +401,9 @@ class TemplateTree:
         :returns: whether the members are known.
         """
         goal = static_goal(replace(definition, requested_attributes=()), plugin, values, self.files)
-        if goal is None or not isinstance(goal.template, Mapping):
-            return goal is not None  # The template of a single nested stack may be a text.
+        if goal is None or not goal.generated:
+            return goal is not None  # A single nested stack is not made of members.
+        assert isinstance(goal.template, Mapping), "a generated template is a map"
         self.budget.take(
             len(goal.template["resources"]) * goal.copies * len(definition.requested_attributes) * _OUTPUT
         )

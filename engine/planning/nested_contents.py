@@ -4,6 +4,7 @@ Templates are read as they are, without values: a nested stack is compiled where
 has to know before what others will find in it.
 """
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -91,9 +92,10 @@ class NestedContents:
             goal = static_goal(definition, plugin, values, self.files)
             if goal is None:
                 return {}
-            if isinstance(goal.template, str):
-                return _chosen(self._parameters(goal.template, below, 1), goal.parameters)
-            # Only a type makes a map: that of a group, with its members.
+            if not goal.generated:
+                document = goal.template if isinstance(goal.template, str) else json.dumps(goal.template)
+                return _chosen(self._parameters(document, below, 1), goal.parameters)
+            assert isinstance(goal.template, Mapping), "a generated template is a map"
             return self._of_members(goal.template["resources"], below)
         except LimitExceeded:
             raise

@@ -9,7 +9,11 @@ from stoker.engine.compile import GoalCompiler
 from stoker.engine.context import Compiled
 from stoker.engine.planning.nested_check import TemplateTree
 from stoker.engine.planning.requests import PREVIEWED, REVIEWED, Goal, StoredData, Validated
+from stoker.resources.contract.children import ChildGoal
 from stoker.resources.contract.properties import validate_properties
+from stoker.resources.contract.schema import Attribute
+from stoker.resources.heat.value import Value
+from stoker.resources.nested.base import NestedType
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.template.budget import Budget, BudgetLimits
@@ -50,9 +54,15 @@ def group(count: Json, definition: Json = None, **properties: Json) -> Json:
     return {"type": "OS::Heat::ResourceGroup", "properties": body}
 
 
-def compiled(resources: Json, limits: Limits | None = None, files: Json = FILES, **goal: Json) -> Compiled:
+def compiled(
+    resources: Json,
+    limits: Limits | None = None,
+    files: Json = FILES,
+    registry: ResourceRegistry = REGISTRY,
+    **goal: Json,
+) -> Compiled:
     sections = goal.pop("sections", {})
-    compiler = GoalCompiler(REGISTRY, limits or Limits())
+    compiler = GoalCompiler(registry, limits or Limits())
     return compiler.compile(
         Goal(hot(resources, **sections), files=files, **goal), Identity("s", "i", "p"), SEALER
     )
@@ -361,6 +371,22 @@ def test_a_template_that_is_a_text_is_checked_where_attributes_inside_are_read()
     nested = {"type": "OS::Heat::Stack", "properties": {"template": text}}
     [error] = paths({"n": nested, "r": value({"get_attr": ["n", "resource.v", "value"]})})
     assert error.startswith("resources.n.resources.v.properties.value")
+
+
+class Nest(NestedType):
+    """A type whose template is a map that it has not made of values."""
+
+    has_member_attributes = True
+    attributes_schema = {"resource.v": Attribute()}
+
+    def static_goal(self, values: Json, definition: ResourceDefinition) -> ChildGoal:
+        return ChildGoal({"AWSTemplateFormatVersion": "2010-09-09", "Resources": {"v": {"Type": "Lost"}}})
+
+
+def test_a_template_that_is_a_map_is_checked_where_attributes_inside_are_read() -> None:
+    registry = ResourceRegistry({"OS::Heat::Value": Value, "Nest": Nest})
+    [error] = paths({"n": {"type": "Nest"}, "r": value({"get_attr": ["n", "resource.v"]})}, registry=registry)
+    assert error == "resources.n.Resources.v.Type: The Resource Type (Lost) could not be found."
 
 
 def test_a_template_takes_the_place_of_what_the_environment_says() -> None:

@@ -5,7 +5,10 @@ import typing
 
 import pytest
 from stoker.engine.planning.nested_contents import NestedContents
+from stoker.resources.contract.children import ChildGoal
+from stoker.resources.contract.schema import Property
 from stoker.resources.heat.resource_chain import ResourceChain
+from stoker.resources.nested.base import NestedType
 from stoker.resources.registry import ResourceRegistry
 from stoker.template.budget import Budget
 from stoker.template.environment import Environment
@@ -15,7 +18,18 @@ from stoker.template.residual import node
 from unit.engine.planning.test_implied import TYPES
 
 Json = typing.Any
-REGISTRY = ResourceRegistry({**TYPES, "OS::Heat::ResourceChain": ResourceChain})
+
+
+class Nest(NestedType):
+    """A type whose template is a map that it has not made of values."""
+
+    properties_schema = {"template": Property("map"), "network": Property("string")}
+
+    def static_goal(self, values: Json, definition: ResourceDefinition) -> ChildGoal:
+        return ChildGoal(values["template"], {"network": values["network"]})
+
+
+REGISTRY = ResourceRegistry({**TYPES, "OS::Heat::ResourceChain": ResourceChain, "Nest": Nest})
 NAMES = ("network", "router", "subnet")
 GIVEN = {name: f"{name} of the stack" for name in NAMES}
 NETWORK = {"network": {"get_param": "network"}}
@@ -118,6 +132,25 @@ def test_of_a_nested_stack_the_properties_are_read_that_resources_inside_read(be
 )
 def test_what_is_no_template_has_nothing_inside(document: str) -> None:
     assert values("n.yaml", GIVEN, {"n.yaml": document}) == {}
+
+
+@pytest.mark.parametrize(
+    ("document", "inside"),
+    [
+        (json.loads(MAKES), {"Subnet": ["x"]}),
+        (
+            {
+                "AWSTemplateFormatVersion": "2010-09-09",
+                "Resources": {"s": {"Type": "Subnet", "Properties": {"network": {"Ref": "network"}}}},
+            },
+            {"Subnet": ["x"]},
+        ),
+        ({"heat_template_version": "2018-08-31"}, {}),
+        ({}, {}),
+    ],
+)
+def test_a_template_may_be_a_map_with_functions(document: Json, inside: Json) -> None:
+    assert values("Nest", {"template": document, "network": "x"}, {}) == inside
 
 
 @pytest.mark.parametrize(
