@@ -52,7 +52,8 @@ NO_FENCE: Mapping[str, typing.Any] = {}
 def chunks(ids: Iterable[Id]) -> list[list[Id]]:
     """Return the ids in ascending order, in lists of at most BATCH.
 
-    All writers go through rows in this order, so two of them never wait for each other's locks.
+    All writers go through rows in this order, so two of them seldom wait for each other's locks: where
+    PostgreSQL finds many rows by a bitmap, one has to be run again.
     """
     ordered = sorted(set(ids))
     return [ordered[i : i + BATCH] for i in range(0, len(ordered), BATCH)]
@@ -153,8 +154,8 @@ def by_ids(
 ) -> tuple[Statement, Mapping[str, typing.Any]]:
     """Return a statement with its parameters; each list of one id that a `OneOf` has is compared as that id.
 
-    A server knows that one id finds one row.  A list may have any length: PostgreSQL may read all of a small
-    table for it, or plan the statement again at each execution, which takes longer than the rest of it.
+    A server knows that one id finds one row.  A list may have any length: PostgreSQL may plan the statement
+    again at each execution, which takes longer than the rest of it.
 
     :param statement: one of few, because the forms of it are kept.
     """

@@ -17,7 +17,7 @@ from oslo_db import exception as oslo_errors
 from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy.engine import Connection, Engine, ExceptionContext, make_url
 
-from ..settings import Seconds, setting
+from ..settings import Seconds, given, setting
 from .errors import RetryTransaction, TooSlow, Unavailable
 
 WRITE = "stoker_write"
@@ -87,9 +87,12 @@ class DatabaseLimits:
         least=0.1,
     )
 
+    reads_tables: bool = given(False)
+    """A program for long work may read whole tables; statements of a daemon go by indexes."""
+
     def for_long_work(self) -> "DatabaseLimits":
         """Return the limits for a program whose statements may take as long as they need."""
-        return replace(self, lock=max(self.lock, 60.0), statement=0.0, idle=0.0)
+        return replace(self, lock=max(self.lock, 60.0), statement=0.0, idle=0.0, reads_tables=True)
 
 
 @dataclass(frozen=True)
@@ -192,13 +195,13 @@ def set_brief(conn: Connection) -> None:
     if conn.dialect.name == "postgresql":
         conn.exec_driver_sql(f"SET LOCAL lock_timeout = {_ms(BRIEF_LOCK)}")
     elif conn.dialect.name != "sqlite":
-        conn.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {BRIEF_LOCK_MARIADB}")
+        conn.exec_driver_sql(_mariadb_locks(rows=BRIEF_LOCK_MARIADB, tables=str(BRIEF_LOCK_MARIADB)))
 
 
 def end_brief(conn: Connection, limits: DatabaseLimits) -> None:
     """Take back `set_brief` once the transaction has ended: MariaDB keeps it for the connection."""
     if conn.dialect.name not in ("postgresql", "sqlite"):
-        conn.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {_mariadb_lock(limits)}")
+        conn.exec_driver_sql(_mariadb_locks(rows=_mariadb_lock(limits), tables="DEFAULT"))
 
 
 def _connect_args(backend: str, limits: DatabaseLimits) -> dict[str, typing.Any]:
@@ -228,7 +231,7 @@ def _prepare_postgresql(engine: Engine, limits: DatabaseLimits) -> None:
                 f"SET lock_timeout = {_ms(limits.lock)}; SET statement_timeout = {_ms(limits.statement)}; "
                 f"SET idle_in_transaction_session_timeout = {_ms(limits.idle)}"
             )
-            if limits.statement:  # Programs without a limit read whole tables.
+            if not limits.reads_tables:
                 cursor.execute(_BY_INDEXES)
         dbapi.commit()
         dbapi.cursor_factory = _plainly_described(dbapi.cursor_factory)
@@ -317,6 +320,11 @@ def _leave_read_only_server(context: ExceptionContext) -> None:
     """
     if _is_read_only(context.original_exception):
         context.is_disconnect = True
+
+
+def _mariadb_locks(*, rows: int, tables: str) -> str:
+    """Return the statement that limits waits for rows and for tables, which changes of the schema lock."""
+    return f"SET SESSION innodb_lock_wait_timeout = {rows}, SESSION lock_wait_timeout = {tables}"
 
 
 def _mariadb_lock(limits: DatabaseLimits) -> int:

@@ -1,9 +1,10 @@
 """The revisions of the schema, and whether this code works on the one that a database is at.
 
 The first revision is ``0001``.  Each change of the schema has a number and two parts.  ``NNNN_expand`` only
-adds, so the code of the previous release continues to work.  ``NNNN_contract`` removes the parts
-that only that code needs.  They follow each other: ``0001, 0002_expand, 0002_contract, 0003_expand, …``  So
-code that was written for a number works on both its parts, and on the first part of the next number.
+adds, so the code of the previous release continues to work.  ``NNNN_contract`` removes what only that code
+needs, and forbids what it alone does.  They follow each other: ``0001, 0002_expand, 0002_contract,
+0003_expand, …``  So code that was written for a number works on both its parts, and on the first part of the
+next number.
 
 The migrations themselves are in upgrade.py, because Alembic takes long to import.
 """

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import time
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +13,16 @@ from alembic.script import Script, ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from ..engine import Database
-from ..errors import WrongRevision
+from ..errors import RowLocked, WrongRevision
 from . import revisions
 from .revisions import Fit, place_of
 
 Progress = Callable[[str, int], None]
 HERE = pathlib.Path(__file__).parent / "migrations"
+LONGEST_WAIT = 300.0
+"""Seconds for which migrations wait for tables that others hold, such as a backup."""
+PAUSE = 1.0
+"""Seconds between two tries."""
 
 
 @dataclass(frozen=True)
@@ -147,5 +152,17 @@ def _ahead(at: str | None, revision: str, migrations: Migrations) -> list[Script
 
 
 def _run(database: Database, revision: str, migrations: Migrations) -> None:
-    with database.engine.connect() as conn, conn.begin():
-        command.upgrade(migrations.config(conn), revision)
+    """Run migrations in one transaction, as soon as nobody holds a table that they change.
+
+    Whoever uses such a table waits behind them, so they wait briefly, and again after a pause.
+    """
+    end = time.monotonic() + LONGEST_WAIT
+    while True:
+        try:
+            database.write(lambda conn: command.upgrade(migrations.config(conn), revision), brief=True)
+        except RowLocked:
+            if time.monotonic() >= end:
+                raise
+            time.sleep(PAUSE)
+        else:
+            return

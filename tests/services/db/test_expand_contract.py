@@ -14,10 +14,10 @@ from services.db.rows import NOW, a_resource, a_stack, claim_now
 from stoker.db import conductors, resources, stacks
 from stoker.db.conductors import ACTIVE, ConductorRecord
 from stoker.db.engine import Database
-from stoker.db.errors import WrongRevision
+from stoker.db.errors import RowLocked, WrongRevision
 from stoker.db.ids import ResourceId, TaskId
 from stoker.db.rows import Stack, Task
-from stoker.db.schema import revisions, upgrade
+from stoker.db.schema import revisions, tables, upgrade
 from stoker.db.schema.revisions import Fit, fit_of, place_of
 from stoker.db.states import TaskKind, TaskState
 from stoker.db.work import member_claims, tasks
@@ -308,3 +308,19 @@ def test_code_works_on_its_own_number_and_on_what_the_next_one_has_added() -> No
         assert fit.works == (name in fits)
     first = {"0001": Fit.EXACT, "0002_expand": Fit.AHEAD, "0002_contract": Fit.NEW, "0001_expand": Fit.NEW}
     assert {name: fit_of(name, 1) for name in first} == first
+
+
+def test_who_uses_a_table_waits_only_briefly_behind_a_migration_of_it(
+    fresh: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if fresh.dialect == "sqlite":
+        return  # A reader locks nothing there.
+    upgrade.upgrade(fresh, revisions.expanded(2))
+    monkeypatch.setattr(upgrade, "LONGEST_WAIT", 0.0)
+    with fresh.engine.connect() as backup:
+        backup.execute(sa.select(tables.task.c.id)).all()
+        with pytest.raises(RowLocked):
+            upgrade.contract(fresh)
+        fresh.write(lambda conn: conn.execute(sa.delete(tables.task)))
+    upgrade.contract(fresh)
+    assert fresh.read(revisions.current) == revisions.NEWEST

@@ -1,5 +1,6 @@
 """No request costs more where its project, its neighbours, or the history of its stack have grown."""
 
+import contextlib
 import pathlib
 import typing
 import urllib.parse
@@ -308,8 +309,10 @@ def check(folder: pathlib.Path, server: str, request: pytest.FixtureRequest, siz
     if server == "sqlite":
         database = UndoneWrites(str(source.engine.url), limits=PATIENT)
     else:
-        database = UndoneWrites(request.getfixturevalue(server).create_database(), limits=PATIENT)
-        upgrade.upgrade(database)
+        url = request.getfixturevalue(server).create_database()
+        with contextlib.closing(Database(url)) as new:
+            upgrade.upgrade(new)
+        database = UndoneWrites(url, limits=PATIENT)
         copy_rows(source, database)
     source.close()
     try:

@@ -19,7 +19,8 @@ from services.db.rows import (
     store_graph,
 )
 from stoker.db import content, events, resources, snapshots, stacks, traversals
-from stoker.db.engine import Database
+from stoker.db.connections import DatabaseLimits
+from stoker.db.engine import LIMITS, Database
 from stoker.db.ids import (
     ContentId,
     MemberId,
@@ -103,6 +104,9 @@ DUTIES: dict[str, typing.Callable[[sa.Connection], object]] = {
     "purge of a traversal": lambda conn: due_tasks.purge_traversal(conn, TRAVERSAL),
     "deleted stacks": lambda conn: stacks.deleted_before(conn, NOW, limit=500),
     "purge of stacks": lambda conn: stacks.purge(conn, [STACK]),
+    "changes of resources": lambda conn: resources.store_changes(
+        conn, [{"id": ResourceId(number), "reason": "x"} for number in (3, 7)], now=NOW
+    ),
     "snapshots' copies": lambda conn: resources.copies(conn, STACK),
     "end of a snapshot": lambda conn: snapshots.end(conn, [TRAVERSAL], reason="", failed=False),
     "what is held": lambda conn: breakpoints.held_of(conn, TRAVERSAL),
@@ -275,3 +279,26 @@ def test_links_of_a_chain_go_by_indexes_however_small_the_tables_are(database: D
 
     for _ in range(7):  # The server keeps a plan from the sixth execution on.
         claim = database.write(next_link)
+
+
+@on("postgresql")
+def test_postgresql_expects_as_much_of_each_list_and_so_plans_a_statement_once(filled: Database) -> None:
+    costs = set()
+    for count in (2, 60):
+        ids = [ResourceId(number) for number in range(count)]
+        [(text, values)] = statements_of(filled, lambda conn: resources.by_ids(conn, ids))  # noqa: B023
+        with filled.engine.connect() as conn:
+            [answer] = conn.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {text}", values).scalars()  # type: ignore[call-overload]
+        costs.add(answer[0]["Plan"]["Total Cost"])
+    assert len(costs) == 1
+
+
+@on("postgresql")
+@pytest.mark.parametrize(("limits", "value"), [(LIMITS, "off"), (LIMITS.for_long_work(), "on")])
+def test_daemons_go_by_indexes_and_commands_as_the_statistics_say(
+    database: Database, limits: DatabaseLimits, value: str
+) -> None:
+    client = Database(database.url, limits=limits)
+    settings = sa.text("SELECT setting FROM pg_settings WHERE name IN ('enable_seqscan', 'jit')")
+    assert client.read(lambda conn: conn.execute(settings).scalars().all()) == [value, value]
+    client.close()

@@ -444,6 +444,7 @@ def test_configs_and_deployments_are_moved_as_they_are_now(installation: Install
 
 def a_task(conn: Connection, stack_id: StackId) -> None:
     row = {"id": 1, "traversal": "t", "stack_id": stack_id, "kind": "update", "state": "parked", "pending": 0}
+    row["resource_id"] = 1
     lists: Json = {"restricted": [], "inputs": {}, "successors": []}
     conn.execute(sa.insert(tables.task).values({**row, "shard": 0, **lists}))
 
