@@ -90,15 +90,19 @@ def is_selective(query: sa.Select[typing.Any]) -> bool:
 
 
 def _is_of_one(query: sa.Select[typing.Any]) -> bool:
-    """Return whether the query compares the whole primary key of a table with one value each."""
+    """Return whether the query compares the whole primary key of a table with one value each.
+
+    What another query in it compares, such as the levels of a tree, is another thing.
+    """
     whole = query.whereclause
     conditions = [] if whole is None else list(visitors.iterate(whole))
+    tables = query.get_final_froms()
     compared = {
         side.key
         for condition in conditions
         if isinstance(condition, sa.BinaryExpression) and condition.operator is operators.eq
         for side in (condition.left, condition.right)
-        if isinstance(side, sa.Column)
+        if isinstance(side, sa.Column) and side.table in tables
     }
-    keys = [column.key for table in query.get_final_froms() for column in table.primary_key]
+    keys = [column.key for table in tables for column in table.primary_key]
     return bool(keys) and compared.issuperset(keys)

@@ -234,11 +234,33 @@ def test_lists_for_duties_come_in_order_page_by_page(database: Database, name: s
     assert listed == sorted((getattr(stack, column), stack.id) for stack in stored[:count])
 
 
+@on("sqlite")
+def test_only_those_of_the_stacks_are_locked_as_late_whose_deadline_has_passed(database: Database) -> None:
+    listed = [a_stack(deadline_at=moment) for moment in (NOW - 1, NOW, NOW + 1, None)]
+    store(database, *listed, a_stack(deadline_at=NOW))
+    late = database.write(lambda conn: stacks.lock_due(conn, [stack.id for stack in listed], NOW))
+    assert {stack.id for stack in late} == {stack.id for stack in listed[:2]}
+
+
+@on("sqlite")
+def test_the_nested_stacks_in_progress_are_locked_on_all_levels(database: Database) -> None:
+    root, stranger = a_stack(), a_stack()
+    fields = {"live_name": None, "root_id": root.id, "parent_resource_id": 1}
+    complete = a_stack(parent_id=root.id, status=Status.COMPLETE, **fields)
+    failed = a_stack(parent_id=root.id, status=Status.FAILED, **fields)
+    deep = [a_stack(parent_id=stack.id, **fields) for stack in (complete, failed)]
+    store(database, root, stranger, complete, failed, *deep)
+    locked = database.write(lambda conn: stacks.lock_inside(conn, [root.id]))
+    assert {stack.id for stack in locked} == {stack.id for stack in deep}
+
+
 def test_tags_keep_their_order_lose_doubles_and_tell_case_and_spaces_apart(database: Database) -> None:
-    stack = store(database, a_stack(tags=("x", "b", "x", "X", "x ", "ä")))
+    stack, neighbour = a_stack(tags=("x", "b", "x", "X", "x ", "ä")), a_stack(tags=("x",))
+    store(database, stack, neighbour)
     assert stack_of(database, stack.id).tags == ("x", "b", "X", "x ", "ä")
     database.write(lambda conn: stacks.set_tags(conn, stack, ["only"]))
     assert stack_of(database, stack.id).tags == ("only",)
+    assert stack_of(database, neighbour.id).tags == ("x",)
 
 
 def test_a_purge_leaves_nothing_of_a_deleted_stack_and_everything_of_others(database: Database) -> None:

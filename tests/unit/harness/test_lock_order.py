@@ -11,6 +11,8 @@ from stoker.db.schema import tables
 T = tables.task.c
 ONE = sa.select(T.id).where(T.id == 1)
 SEVERAL = sa.select(T.id).where(T.id.in_([1, 2]))
+TREE = SEVERAL.cte("tree")
+INSIDE = sa.select(TREE.c.id).where(TREE.c.id == 1)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,7 @@ SEVERAL = sa.select(T.id).where(T.id.in_([1, 2]))
         (ONE.with_for_update(), True),
         (sa.select(T.id).where(T.traversal == "t").with_for_update(), False),
         (sa.select(T.id).with_for_update(), False),
+        (sa.select(T.id).where(T.id.in_(INSIDE)).with_for_update(), False),
     ],
 )
 def test_rows_are_locked_in_an_order(query: sa.Select[typing.Any], is_right: bool) -> None:
