@@ -166,7 +166,7 @@ def limit_of(tests: Sequence[str], recorded: notes.Notes, loading: float = 0.0) 
 
 def loaded(job: Job, recorded: notes.Notes) -> Job:
     """Return the job for a process of its own, which has no servers, and all modules to load."""
-    job = job.only(recorded.seconds)
+    job = job.only({name for name in recorded.seconds if not notes.ON_SERVER.search(name)})
     return dataclasses.replace(job, seconds=limit_of(job.tests, recorded, LOADING_TIME))
 
 

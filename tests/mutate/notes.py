@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -24,8 +25,8 @@ FOLDER = ROOT / "var" / "mutate"
 TESTS = ("tests/unit", "tests/property", "tests/services/db", "tests/simulation")
 """Folders whose tests run in the process that has the fault; the others start daemons."""
 TIER = ("--tier", "test", "--seeds", "4")
-ON_SERVERS = ("postgresql", "mariadb")
-"""Databases that take time: a test runs the same lines on SQLite, and only this is recorded."""
+ON_SERVER = re.compile(r"(?<=[\[-])(postgresql|mariadb)(?=[\]-])")
+"""The parameter of a test that runs on a server: only tests that do not run on SQLite are recorded there."""
 _FILES = FOLDER / "tests"
 _TEXTS = FOLDER / "texts"
 
@@ -75,7 +76,6 @@ def _note_of(path: str) -> pathlib.Path:
 
 def _run(files: Sequence[str], target: pathlib.Path, processes: int) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(processes), *TIER]
-    command += ["-k", " and ".join(f"not {server}" for server in ON_SERVERS)]
     with (FOLDER / "recording.log").open("w") as log:
         subprocess.run(
             [*command, "-p", "mutate.recording", "--mutate-folder", str(target), *files],

@@ -6,13 +6,26 @@ How long it takes on an idle machine: what else runs beside it must not decide w
 import json
 import os
 import pathlib
+import re
 import resource
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import coverage
 import pytest
 from mutate.examples import same_examples
 from mutate.kernel import ROOT, sources
+
+DATABASES = ("sqlite", "postgresql", "mariadb")
+"""The cheapest first."""
+
+
+def is_repeated(name: str, names: Collection[str]) -> bool:
+    """Return whether a test runs on a cheaper database, too: then it runs the same lines there."""
+    for place, server in enumerate(DATABASES):
+        parameter = re.compile(rf"(?<=[\[-]){server}(?=[\]-])")
+        if parameter.search(name):
+            return any(parameter.sub(cheaper, name) in names for cheaper in DATABASES[:place])
+    return False
 
 
 class Recording:
@@ -33,6 +46,13 @@ class Recording:
         """Begin before the tests are collected; lines that this runs belong to none of them."""
         same_examples()
         self._coverage.start()
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out the tests that run on a cheaper database, too."""
+        names = {item.nodeid for item in items}
+        repeated = [item for item in items if is_repeated(item.nodeid, names)]
+        config.hook.pytest_deselected(items=repeated)
+        items[:] = [item for item in items if not is_repeated(item.nodeid, names)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

@@ -16,7 +16,7 @@ from mutate.constants import dependents, loaded_names
 from mutate.forks import CANNOT, FAILS, SURVIVES, End, attempt
 from mutate.notes import Notes
 from mutate.operators import Mutant, mutants
-from mutate.recording import scaled
+from mutate.recording import is_repeated, scaled
 from mutate.verdicts import SLOWER, Job, Outcome, Run, Verdicts
 from stoker.db.work import transitions
 from stoker.ring import timing
@@ -271,9 +271,16 @@ def test_what_else_a_processor_does_is_no_part_of_the_time_of_tests(
 
 def test_a_fault_with_a_process_of_its_own_has_all_tests_that_need_no_server_and_time_to_load() -> None:
     names = [f"test_{number}" for number in range(100)]
-    recorded = Notes(seconds=dict.fromkeys(names, 0.1))
-    job = loaded(Job(FAULT, [*names, "test_0[postgresql]"], seconds=LEAST_TIME), recorded)
+    on_servers = ["test_0[postgresql]", "test_1[x-mariadb]"]
+    recorded = Notes(seconds=dict.fromkeys([*names, on_servers[1]], 0.1))
+    job = loaded(Job(FAULT, [*names, *on_servers], seconds=LEAST_TIME), recorded)
     assert (job.tests, job.seconds) == (names, pytest.approx(SLOWER * (LOADING_TIME + 10.0)))
+
+
+def test_a_test_is_recorded_on_the_cheapest_of_its_databases() -> None:
+    names = ["a[sqlite]", "a[postgresql]", "a[mariadb]", "b[x-postgresql]", "b[x-mariadb]", "c[mariadb]", "d"]
+    recorded = [name for name in names if not is_repeated(name, names)]
+    assert recorded == ["a[sqlite]", "b[x-postgresql]", "c[mariadb]", "d"]
 
 
 @pytest.mark.parametrize(
