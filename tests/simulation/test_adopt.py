@@ -297,6 +297,17 @@ def test_a_rollback_after_a_failed_adoption_keeps_what_was_adopted_and_changed_s
     assert world.cloud.wrong == []
 
 
+def test_a_rollback_takes_what_was_adopted_and_is_still_there(world: World) -> None:
+    stack = created(world, plain_template(a={}))
+    again = adopted(world, abandon_stack(world.context, world.stack(stack.id)))
+    before = rows(world, again)["a"]
+    bad = plain_template(a={"size": 2}, b={"needs": on("a"), "fail": True})
+    world.update(again, bad, disable_rollback=False)
+    assert world.settle(lambda: world.stack(again.id).action == "ROLLBACK" and ended(world, again), within=60)
+    assert rows(world, again)["a"].physical_id == before.physical_id
+    assert set(world.cloud.objects) == {before.physical_id}
+
+
 def test_nothing_is_abandoned_while_it_still_changes(world: World) -> None:
     stack = world.create("s", plain_template(a={"after": 5}))
     for _ in range(2):

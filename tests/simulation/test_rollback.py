@@ -58,6 +58,16 @@ def test_a_failed_update_goes_back_to_what_was(world: World) -> None:
     assert world.cloud.wrong == []
 
 
+def test_a_rollback_takes_what_was_replaced_and_is_still_there(world: World) -> None:
+    stack = created(world, template(a={}))
+    before = rows(world, stack)["a"]
+    bad = template(a={"size": 2}, b={"needs": on("a"), "fail": True})
+    world.update(stack, bad, disable_rollback=False)
+    assert world.settle(lambda: world.stack(stack.id).action == "ROLLBACK" and ended(world, stack), within=60)
+    assert rows(world, stack)["a"].physical_id == before.physical_id
+    assert set(world.cloud.objects) == {before.physical_id}
+
+
 def test_a_rollback_brings_the_tags_back(world: World) -> None:
     stack = world.create("s", template(a={}), tags=["old", "kept"])
     assert world.settle(lambda: ended(world, stack), within=60)

@@ -74,6 +74,10 @@ class Far(Thing):
     implied_dependencies = (ImpliedDependency("port_id > subnet > network", "Interface", "subnet > network"),)
 
 
+class Watcher(Thing):
+    implied_dependencies = (ImpliedDependency("value", "Net", "value"),)
+
+
 TYPES: dict[str, type[ResourceType]] = {
     "Net": Thing,
     "Subnet": Thing,
@@ -83,6 +87,7 @@ TYPES: dict[str, type[ResourceType]] = {
     "Interface": Thing,
     "Floating": Floating,
     "Far": Far,
+    "Watcher": Watcher,
     "OS::Heat::ResourceGroup": ResourceGroup,
 }
 REGISTRY = ResourceRegistry(TYPES)
@@ -120,6 +125,7 @@ INSIDE = {
         "s: {type: Subnet, properties: {network: {get_param: network}}}\n"
         "w: {type: Interface, properties: {router: {get_param: router}, subnet: {get_resource: s}}}"
     ),
+    "named.yaml": provider("n: {type: Net, properties: {value: {get_param: network}}}"),
     "link.yaml": provider("w: {type: Interface, properties: {subnet: {get_param: subnet}}}"),
     "other.yaml": provider("s: {type: Acme::Range, properties: {network: {get_param: network}}}"),
     "deep.yaml": provider(
@@ -419,6 +425,11 @@ CASES = [
         f: {type: Floating, properties: {port_id: {get_resource: a}}}
         """.replace("\n        ", "\n"),
         "a: s\nf: n",
+    ),
+    Case(
+        "a declaration behind types that all declare the same",
+        "n: {type: named.yaml, properties: {network: x}}\nw: {type: Watcher, properties: {value: x}}",
+        "w: n",
     ),
     Case(
         "another name of a type inside of a nested stack",
