@@ -3,9 +3,11 @@
 import json
 import pathlib
 import typing
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
+from harness.lock_order import locks_taken
 from simulation.helpers import ended
 from simulation.nested import children, group, hot, settled
 from simulation.world import World
@@ -16,7 +18,9 @@ from stoker.db.states import Status
 from stoker.engine.planning.requests import CreateRequest, Goal
 from stoker.engine.quotas import QuotaName, Quotas
 from stoker.engine.stacks import create_stack, delete_stack
+from stoker.engine.tree_limit import charge
 from stoker.template.compile import Limits
+from stoker.template.errors import LimitExceeded
 
 Json = typing.Any
 MOST = 20
@@ -71,6 +75,19 @@ def test_a_tree_as_large_as_it_may_be_is_made_and_changed(world: World) -> None:
     world.update(stack, counted(3))
     stack = settled(world, stack)
     assert (stack.status, stored_rows(world, stack), used(world)) == (Status.COMPLETE, 5, 5)
+
+
+def test_a_tree_above_a_limit_that_was_lowered_does_not_grow(world: World) -> None:
+    """One that does not grow locks nothing; one that does is counted behind the project's lock."""
+    stack = settled(world, world.create("s", hot({"g": group(4)})))
+    (members,) = children(world, stack).values()
+    settings = replace(world.context.settings, limits=Limits(resources=4))
+    with locks_taken() as taken:
+        world.database.write(lambda conn: charge(conn, settings, members, is_limited=False))
+    assert taken == []
+    with locks_taken() as taken, pytest.raises(LimitExceeded, match="would have 5 resources"):
+        world.database.write(lambda conn: charge(conn, settings, members, is_limited=True))
+    assert taken == ["project"]
 
 
 def test_a_tree_without_a_limit_is_counted_only(tmp_path: pathlib.Path) -> None:

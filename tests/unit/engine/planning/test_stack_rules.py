@@ -8,7 +8,7 @@ import typing
 import pytest
 import yaml
 from stoker.engine.compile import GoalCompiler
-from stoker.engine.planning.requests import CREATED, Goal, Validated
+from stoker.engine.planning.requests import CREATED, PREVIEWED, Goal, Purpose, Validated
 from stoker.resources.registry import ResourceRegistry
 from stoker.sealing.sealer import Sealer
 from stoker.template.compile import Identity, Limits
@@ -461,3 +461,8 @@ def test_a_new_network_has_what_its_users_need(resources: str, path: str, words:
     assert words in "".join(errors.values())
     # A network that exists may have got it from somebody else.
     assert refusals(used + resources, files={"c.yaml": yaml.safe_dump(child)}) == {}
+
+
+@pytest.mark.parametrize("purpose", [PREVIEWED, Validated()], ids=["previewed", "validated"])
+def test_a_stack_that_does_not_exist_yet_is_judged_as_a_new_one(purpose: Purpose) -> None:
+    assert list(refusals(ALONE + ON_NET, purpose=purpose)) == ["resources.v.properties.networks.0.network"]
