@@ -57,11 +57,13 @@ def test_each_line_has_a_key_and_the_log_of_the_options_has_none(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     keys = [Sealer.generate_key() for _ in range(2)]
-    conf = configured(tmp_path, "[secrets]\n" + "".join(f"key = {key}\n" for key in keys))
+    url = "[coordination]\nbackend_url = redis://:pa55@host\n"
+    conf = configured(tmp_path, url + "[secrets]\n" + "".join(f"key = {key}\n" for key in keys))
     assert Sealer(Settings(conf).sealing.keys).fingerprints == [fingerprint(key) for key in keys]
     with caplog.at_level(logging.DEBUG):
         conf.log_opt_values(logging.getLogger(), logging.DEBUG)
     assert "secrets.key" in caplog.text
+    assert "pa55" not in caplog.text, "the password of a backend"
     assert [key for key in keys if key in caplog.text] == []
 
 

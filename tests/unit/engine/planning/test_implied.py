@@ -416,6 +416,18 @@ CASES = [
         "n: s way\nf: way",
     ),
     Case(
+        "an attribute of a resource on the way is not the resource",
+        """
+        net: {type: Net}
+        s: {type: Subnet, properties: {network: {get_resource: net}}}
+        way: {type: Interface, properties: {subnet: {get_resource: s}}}
+        n: {type: makes.yaml, properties: {network: {get_resource: net}}}
+        a: {type: Port, properties: {subnet: {get_attr: [n, s]}}}
+        f: {type: Far, properties: {port_id: {get_attr: [a, show]}}}
+        """.replace("\n        ", "\n"),
+        "n: s way",
+    ),
+    Case(
         "a way inside of a nested stack, to a subnet that it gets",
         """
         net: {type: Net}
