@@ -45,7 +45,8 @@ def test_an_update_that_needs_more_than_the_quota_is_refused_and_changes_nothing
 
 def tasks_of(world: World, stack: Stack) -> set[tuple[str, str]]:
     """Return the kinds of the present traversal's tasks, with the names of their resources."""
-    t, r = tables.task.c, tables.resource.c
+    t = tables.task.c
+    r = tables.resource.c
     of_stack = sa.select(t.kind, r.name).where(t.traversal == stack.traversal, r.id == t.resource_id)
     return {tuple(row) for row in world.database.read(lambda conn: conn.execute(of_stack).all())}
 

@@ -78,7 +78,7 @@ def test_a_tree_as_large_as_it_may_be_is_made_and_changed(world: World) -> None:
 
 
 def test_a_tree_above_a_limit_that_was_lowered_does_not_grow(world: World) -> None:
-    """One that does not grow locks nothing; one that does is counted behind the project's lock."""
+    """A tree that does not grow locks nothing; one that does is counted behind the project's lock."""
     stack = settled(world, world.create("s", hot({"g": group(4)})))
     (members,) = children(world, stack).values()
     settings = replace(world.context.settings, limits=Limits(resources=4))

@@ -1,9 +1,8 @@
 """The requests that bring the messages of one event sink to its queue, and the pauses between them."""
 
 import logging
-import pathlib
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 import sqlalchemy as sa
@@ -12,7 +11,7 @@ from stoker.conductor.duties.event_delivery import EventDelivery
 from stoker.conductor.event_queues import RequestRefused, SendFailed
 from stoker.db.engine import Database
 from stoker.db.event_sinks import LINGER, SinkRow
-from stoker.db.schema import tables, upgrade
+from stoker.db.schema import tables
 
 Json = typing.Any
 NOW = 1_000_000.0
@@ -92,15 +91,6 @@ class Sink:
         self.taken_for.clear()
         self.duty.run()
         return [len(request) for request in self.requests]
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    folder: pathlib.Path = tmp_path_factory.mktemp("sinks")
-    upgraded = Database(f"sqlite:///{folder}/stoker.sqlite")
-    upgrade.upgrade(upgraded)
-    yield upgraded
-    upgraded.close()
 
 
 @pytest.fixture

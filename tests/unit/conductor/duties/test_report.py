@@ -1,9 +1,8 @@
 """A conductor's report of itself, and the operator's orders in its answer."""
 
-import pathlib
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import sqlalchemy as sa
@@ -14,7 +13,7 @@ from stoker.db.conductors import ConductorRecord, StateRequest
 from stoker.db.engine import Database
 from stoker.db.errors import RowLocked, Unavailable
 from stoker.db.ids import MemberId
-from stoker.db.schema import tables, upgrade
+from stoker.db.schema import tables
 from stoker.ring.local_member import LocalMember
 from stoker.ring.membership import Membership
 
@@ -73,15 +72,6 @@ class Installation:
         """Return the conductor as it is stored."""
         [row] = self._database.read(conductors.list_all)
         return row
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    folder: pathlib.Path = tmp_path_factory.mktemp("reports")
-    upgraded = Database(f"sqlite:///{folder}/stoker.sqlite")
-    upgrade.upgrade(upgraded)
-    yield upgraded
-    upgraded.close()
 
 
 @pytest.fixture

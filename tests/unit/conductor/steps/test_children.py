@@ -6,29 +6,14 @@ from dataclasses import replace
 
 import pytest
 from stoker.conductor.steps.children import StepChildren
-from stoker.db.ids import ResourceId, StackId, TaskId, TraversalId
-from stoker.db.rows import Resource, Task
-from stoker.db.states import TaskKind, TaskState
-from stoker.db.work.claim import Claim
+from stoker.db.ids import ResourceId, StackId
+from stoker.db.rows import Resource
 from stoker.engine.parent_resource import ParentResource
 from stoker.sealing.secrets import Secrets
-from stoker.shapes import TypeIdentity
+from unit.conductor.steps.claims import STACK, a_claim, a_row, a_task
 
 Json = typing.Any
-STACK = StackId("s")
-ROW = Resource(
-    ResourceId(2),
-    STACK,
-    "r",
-    "A::B",
-    TypeIdentity("A::B"),
-    "CREATE",
-    "COMPLETE",
-    "",
-    0.0,
-    0.0,
-    physical_id="p",
-)
+ROW = a_row(physical_id="p")
 
 
 class Nested:
@@ -62,21 +47,10 @@ class Nested:
 
 
 def children_of(nested: Nested, **definition: Json) -> StepChildren:
-    task = Task(
-        TaskId(1),
-        TraversalId("t"),
-        STACK,
-        TaskKind.UPDATE,
-        TaskState.RUNNING,
-        0,
-        7,
-        ROW.id,
-        definition=definition,
-    )
     writes = types.SimpleNamespace(check=lambda conn: None)
     database: Json = types.SimpleNamespace(writes_of=lambda claim: writes)
     secrets = Secrets(typing.cast(typing.Any, None))
-    claim = Claim(task, ROW, {}, "stack", "p", STACK, has_sinks=False)
+    claim = a_claim(a_task(definition=definition), ROW)
     return StepChildren(claim, database, typing.cast(typing.Any, nested), secrets)
 
 

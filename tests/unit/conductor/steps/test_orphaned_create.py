@@ -4,43 +4,17 @@ import typing
 
 import pytest
 from stoker.conductor.steps.orphaned_create import orphaned_create
-from stoker.db.ids import ResourceId, StackId, TaskId, TraversalId
-from stoker.db.rows import Resource, Task
-from stoker.db.states import TaskKind, TaskState
+from stoker.db.ids import TaskId
+from stoker.db.states import TaskKind
 from stoker.db.work.claim import Claim
-from stoker.shapes import TypeIdentity
 from stoker.template.residual import node
+from unit.conductor.steps.claims import a_claim, a_row, a_task
 
 Json = typing.Any
-STACK = StackId("s")
 
 
 def claim(kind: TaskKind, definition: Json, **columns: Json) -> Claim:
-    task = Task(
-        TaskId(1),
-        TraversalId("t"),
-        STACK,
-        kind,
-        TaskState.RUNNING,
-        0,
-        7,
-        ResourceId(2),
-        definition=definition,
-    )
-    row = Resource(
-        ResourceId(2),
-        STACK,
-        "r",
-        "A::B",
-        TypeIdentity("A::B"),
-        "CREATE",
-        "IN_PROGRESS",
-        "",
-        0.0,
-        0.0,
-        **columns,
-    )
-    return Claim(task, row, {}, "stack", "p", STACK, has_sinks=False)
+    return a_claim(a_task(kind, definition=definition), a_row("IN_PROGRESS", **columns))
 
 
 @pytest.mark.parametrize(

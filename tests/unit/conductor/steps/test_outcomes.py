@@ -6,36 +6,21 @@ from dataclasses import replace
 import pytest
 from stoker.conductor.steps.outcomes import Outcomes
 from stoker.conductor.steps.results import StepResult
-from stoker.db.ids import MemberId, ResourceId, StackId, TaskId, TraversalId
+from stoker.db.ids import MemberId, ResourceId
 from stoker.db.rows import Resource, Task
 from stoker.db.states import TaskKind, TaskState
 from stoker.db.work.cancel import LOST
-from stoker.db.work.claim import Claim, Claimant
+from stoker.db.work.claim import Claimant
 from stoker.resources.contract.children import ChildFailure
 from stoker.resources.contract.errors import OverQuota, PermanentError, RetryableError, StepTimedOut
 from stoker.resources.contract.steps import Park, Poll
 from stoker.resources.nested.base import ChildFailed
 from stoker.sealing.secrets import Secrets
-from stoker.shapes import TypeIdentity
+from unit.conductor.steps.claims import a_claim, a_row, a_task
 
 NOW = 1000.0
-STACK = StackId("s")
-TASK = Task(
-    TaskId(1),
-    TraversalId("t"),
-    STACK,
-    TaskKind.UPDATE,
-    TaskState.RUNNING,
-    0,
-    7,
-    ResourceId(2),
-    attempt=1,
-    definition={},
-    retries_left=3,
-)
-ROW = Resource(
-    ResourceId(2), STACK, "r", "A::B", TypeIdentity("A::B"), "CREATE", "COMPLETE", "state changed", 0.0, 0.0
-)
+TASK = a_task()
+ROW = a_row()
 FAILURE = RetryableError("away")
 RETRIED = "will be tried again: away"
 
@@ -46,7 +31,7 @@ def outcomes(task: Task = TASK, row: Resource = ROW, **changes: typing.Any) -> O
     :param changes: other values of the task, but for `quota_wait`.
     """
     quota_wait = changes.pop("quota_wait", 100.0)
-    claim = Claim(replace(task, **changes), row, {}, "stack", "p", STACK, has_sinks=False)
+    claim = a_claim(replace(task, **changes), row)
     secrets = Secrets(typing.cast(typing.Any, None))
     return Outcomes(claim, Claimant(MemberId("one/i"), "one"), lambda: NOW, secrets, quota_wait)
 

@@ -14,22 +14,18 @@ from stoker.conductor.steps.outcomes import Outcomes, Restricted
 from stoker.conductor.steps.results import StepResult
 from stoker.conductor.steps.runner import StepRunner
 from stoker.db.errors import Unavailable
-from stoker.db.ids import MemberId, ResourceId, StackId, TaskId, TraversalId
-from stoker.db.rows import Resource, Task
+from stoker.db.ids import MemberId
 from stoker.db.states import TaskKind, TaskState
-from stoker.db.work.claim import Claim, Claimant
+from stoker.db.work.claim import Claimant
 from stoker.resources.contract.errors import Cancelled, RetryableError
 from stoker.sealing.sealer import Sealer
-from stoker.shapes import TypeIdentity
 from stoker.template.sandbox.errors import HelperUnavailable
+from unit.conductor.steps.claims import a_claim, a_row, a_task
 
 Json = typing.Any
 NOW = 1000.0
-STACK = StackId("s")
 WHO = Claimant(MemberId("one/i"), "one")
-ROW = Resource(
-    ResourceId(2), STACK, "r", "A::B", TypeIdentity("A::B"), "CREATE", "COMPLETE", "state changed", 0.0, 0.0
-)
+ROW = a_row()
 
 
 class Scene:
@@ -64,25 +60,10 @@ class Scene:
         self.cancelled += 1
 
     def run(self, progress: Json = None, *, stop: bool = False) -> StepResult:
-        task = Task(
-            TaskId(1),
-            TraversalId("t"),
-            STACK,
-            self.kind,
-            TaskState.RUNNING,
-            0,
-            7,
-            ROW.id,
-            attempt=1,
-            definition={},
-            retries_left=3,
-        )
         event = threading.Event()
         if stop:
             event.set()
-        return self.runner.run(
-            Claim(task, ROW, {}, "stack", "p", STACK, has_sinks=False), progress, event, WHO
-        )
+        return self.runner.run(a_claim(a_task(self.kind), ROW), progress, event, WHO)
 
 
 @pytest.fixture

@@ -55,15 +55,15 @@ def values(
     kind: str, properties: Json, files: Json, environment: Environment | None = None, **more: Json
 ) -> Json:
     definition = ResourceDefinition("n", kind, kind, properties, template=kind)
-    found = contents_of(files, **more).values(definition, environment or Environment())
-    return {type_name: sorted(each) for type_name, each in found.items()}
+    values_by_type = contents_of(files, **more).values(definition, environment or Environment())
+    return {type_name: sorted(names) for type_name, names in values_by_type.items()}
 
 
 def read_by(environment: Environment | None = None, **resources: Json) -> Json:
     """Return the names of the parameters that resources inside may read, by their types."""
     files = {"n.yaml": template(**resources), "makes.yaml": MAKES}
-    found = values("n.yaml", GIVEN, files, environment)
-    return {kind: {each.partition(" ")[0] for each in of_type} for kind, of_type in found.items()}
+    values_by_type = values("n.yaml", GIVEN, files, environment)
+    return {kind: {each.partition(" ")[0] for each in of_type} for kind, of_type in values_by_type.items()}
 
 
 def subnet(properties: Json, **others: Json) -> Json:
