@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from mutate import notes, servers
 from mutate.choosing import tests_of
+from mutate.databases import server_of
 from mutate.kernel import COMPLETE, ROOT, row_of, sources
 from mutate.operators import OF_STATEMENTS, Mutant, mutants
 from mutate.results import DEFINITE, Results
@@ -166,7 +167,7 @@ def limit_of(tests: Sequence[str], recorded: notes.Notes, loading: float = 0.0) 
 
 def loaded(job: Job, recorded: notes.Notes) -> Job:
     """Return the job for a process of its own, which has no servers, and all modules to load."""
-    job = job.only({name for name in recorded.seconds if not notes.ON_SERVER.search(name)})
+    job = job.only({name for name in recorded.seconds if server_of(name) is None})
     return dataclasses.replace(job, seconds=limit_of(job.tests, recorded, LOADING_TIME))
 
 

@@ -2,15 +2,14 @@
 
 import functools
 import pathlib
-import re
 from collections.abc import Collection, Iterable, Iterator
 
 from mutate.constants import Dependents, dependents
+from mutate.databases import on_another
 from mutate.kernel import ROOT
 from mutate.notes import Notes
 from mutate.operators import Mutant
 
-_ON_SQLITE = re.compile(r"(?<=[\[-])sqlite(?=[\]-])")
 NEAR = ("tests/unit/", "tests/services/")
 SLOWEST = 20.0
 """Seconds of a test that is not worth its time."""
@@ -38,7 +37,8 @@ def tests_of(mutant: Mutant, notes: Notes, seconds: float, killers: Collection[s
     chosen += _within(seconds / 2, _by_turns(name for name in cheap if not name.startswith(NEAR)), notes)
     if mutant.operator == "lock":
         # Servers lock rows; SQLite has one writer.
-        chosen += [_ON_SQLITE.sub("postgresql", name) for name in chosen if _ON_SQLITE.search(name)]
+        on_server = {name: on_another(name, "sqlite", "postgresql") for name in chosen}
+        chosen += [other for name, other in on_server.items() if other != name]
     return chosen
 
 

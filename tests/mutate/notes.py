@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -25,8 +24,6 @@ FOLDER = ROOT / "var" / "mutate"
 TESTS = ("tests/unit", "tests/property", "tests/services/db", "tests/simulation")
 """Folders whose tests run in the process that has the fault; the others start daemons."""
 TIER = ("--tier", "test", "--seeds", "4")
-ON_SERVER = re.compile(r"(?<=[\[-])(postgresql|mariadb)(?=[\]-])")
-"""The parameter of a test that runs on a server: only tests that do not run on SQLite are recorded there."""
 _FILES = FOLDER / "tests"
 _TEXTS = FOLDER / "texts"
 

@@ -6,26 +6,14 @@ How long it takes on an idle machine: what else runs beside it must not decide w
 import json
 import os
 import pathlib
-import re
 import resource
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import coverage
 import pytest
+from mutate.databases import is_repeated
 from mutate.examples import same_examples
 from mutate.kernel import ROOT, sources
-
-DATABASES = ("sqlite", "postgresql", "mariadb")
-"""The cheapest first."""
-
-
-def is_repeated(name: str, names: Collection[str]) -> bool:
-    """Return whether a test runs on a cheaper database, too: then it runs the same lines there."""
-    for place, server in enumerate(DATABASES):
-        parameter = re.compile(rf"(?<=[\[-]){server}(?=[\]-])")
-        if parameter.search(name):
-            return any(parameter.sub(cheaper, name) in names for cheaper in DATABASES[:place])
-    return False
 
 
 class Recording:

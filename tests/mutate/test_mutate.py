@@ -13,10 +13,11 @@ import pytest
 from mutate import choosing, kernel, planting, survivors
 from mutate.__main__ import LEAST_TIME, LOADING_TIME, loaded, options_of
 from mutate.constants import dependents, loaded_names
+from mutate.databases import is_repeated
 from mutate.forks import CANNOT, FAILS, SURVIVES, End, attempt
 from mutate.notes import Notes
 from mutate.operators import Mutant, mutants
-from mutate.recording import is_repeated, scaled
+from mutate.recording import scaled
 from mutate.verdicts import SLOWER, Job, Outcome, Run, Verdicts
 from stoker.db.work import transitions
 from stoker.ring import timing
