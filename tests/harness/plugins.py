@@ -39,10 +39,14 @@ class Blocking(ResourceType):
         "seconds": Property("number", default=60, update_allowed=True),
         "until": UNTIL,
         "actions": Property("list", "In which actions.", default=["create"], update_allowed=True),
+        "calls": Property("string", "A directory, in which each call that blocks makes a file first."),
     }
 
     def _block(self, action: str, target: ResourceView) -> Step:
         if action in target.properties["actions"]:
+            # A task that is running may not have called its type yet: it would end at once when cancelled.
+            if (calls := target.properties["calls"]) is not None:
+                pathlib.Path(calls, f"{target.key}.{action}").touch()
             _hang(target.properties["seconds"], target.properties["until"])
         return Done(physical_id=target.physical_id or target.physical_name)
 

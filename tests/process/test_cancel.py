@@ -49,6 +49,10 @@ def query(deployment: Deployment, sql: str) -> list[Json]:
         return list(conn.execute(sa.text(sql)).all())
 
 
+def count(folder: pathlib.Path) -> int:
+    return len(list(folder.iterdir()))
+
+
 def running(deployment: Deployment) -> int:
     return int(query(deployment, "SELECT count(*) FROM task WHERE state = 'running'")[0][0])
 
@@ -83,20 +87,23 @@ def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
     deployment: Deployment, tmp_path: pathlib.Path
 ) -> None:
     folder = tmp_path / "things"
+    calls = tmp_path / "calls"
     released = tmp_path / "released"
     folder.mkdir()
+    calls.mkdir()
     external = {"directory": str(folder)}
     hangs = {"blocked_until": str(released)}
     path = deployment.create(
         "hangs",
         template(
             e=(10, "Test::External", {**external, **hangs}),
-            b=(10, "Test::Blocking", {"until": str(released)}),
+            b=(10, "Test::Blocking", {"until": str(released), "calls": str(calls)}),
             ok=(20, "Test::External", external),
         ),
     )
     hung = {"CREATE_COMPLETE": 20, "CREATE_IN_PROGRESS": 20}
     wait_for(lambda: statuses(deployment, path) == hung, 60, lambda: str(statuses(deployment, path)))
+    wait_for(lambda: (count(folder), count(calls)) == (30, 10), 60)
     cancel(deployment, path)
     stack = deployment.show(path)
     assert stack["stack_status"] == "CREATE_FAILED"
@@ -119,7 +126,7 @@ def test_steps_that_hang_hold_nothing_up_and_leave_nothing_behind(
     assert "not_stopped" not in deployment.show(path)
     before = resources(deployment, path)
     released.touch()
-    wait_for(lambda: len(list(folder.iterdir())) == 30, 60, lambda: str(list(folder.iterdir())))
+    wait_for(lambda: count(folder) == 30, 60, lambda: str(list(folder.iterdir())))
     remaining = {row["physical_resource_id"] for row in before if row["resource_type"] == "Test::External"}
     assert {file.stem for file in folder.iterdir()} == remaining
     assert resources(deployment, path) == before, "late results change nothing"
@@ -184,13 +191,16 @@ def test_a_cancel_reaches_its_end_while_conductors_and_the_broker_fail(
 def test_a_conductor_with_too_many_hanging_threads_drains_and_ends_to_be_replaced(
     tmp_path: pathlib.Path, servers: Servers
 ) -> None:
+    calls = tmp_path / "calls"
+    calls.mkdir()
     options = "[stacks]\ncancel_grace = 0.5\n[conductor]\nmost_written_off = 3\ndrain = 2\n"
     deployment = servers.deployment(tmp_path, options, plugins=True)
     try:
         deployment.start_api()
         deployment.start_conductors("one")
-        path = deployment.create("hangs", template(b=(3, "Test::Blocking", {"seconds": 3600})))
-        wait_for(lambda: running(deployment) == 3, 60)
+        hangs = {"seconds": 3600, "calls": str(calls)}
+        path = deployment.create("hangs", template(b=(3, "Test::Blocking", hangs)))
+        wait_for(lambda: count(calls) == 3, 60)
         second = deployment.create("goes-on", template(r=(2, "OS::Heat::TestResource", {"wait_secs": 4})))
         cancel(deployment, path)
         worn_out = deployment.conductors["one"]

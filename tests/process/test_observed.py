@@ -121,8 +121,11 @@ def live_through(site: Site) -> None:
     deployment.conductors["two"].kill()
     gate.touch()
     deployment.wait_final(unfinished)
-    hangs = {"type": "Test::Blocking", "properties": {"until": str(site.released)}}
+    calls = deployment.directory / "calls"
+    calls.mkdir()
+    hangs = {"type": "Test::Blocking", "properties": {"until": str(site.released), "calls": str(calls)}}
     site.blocked = site.create("hangs", templates.template({"deaf": hangs}))
+    wait_for(lambda: len(list(calls.iterdir())) == 1)
     site.wait_value("sum(stoker_threads_busy)", 1)
     site.sql("UPDATE stack SET deadline_at = :at WHERE name = 'hangs'", at=time.time())
     assert deployment.wait_final(site.blocked)["stack_status"] == "CREATE_FAILED"
