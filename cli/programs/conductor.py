@@ -3,6 +3,8 @@
 import logging
 import sys
 import time
+import types
+import typing
 
 from ..daemon import threading_backend  # noqa: F401  - first: it decides how oslo works
 
@@ -18,12 +20,13 @@ from ..daemon.main_loop import OperatorSignal, SignalQueue, print_stacks_on_abor
 from ..daemon.main_thread import cannot_start, run
 from ..daemon.systemd import Systemd
 from ..daemon.version import VERSION
-from ..http.server import HttpServer
 from ..wiring.conductor import make_conductor, start_conductor
 from ..wiring.database import needed_at_start
-from ..wiring.metrics import make_recorder, serve_conductor
 from ..wiring.parts import Parts, open_parts
 from ..wiring.reports import start_reports
+
+if typing.TYPE_CHECKING:
+    from ..http.server import HttpServer
 
 LOG = logging.getLogger(__name__)
 PROGRAM = "stoker-conductor"
@@ -54,16 +57,17 @@ class ConductorProcess:
     def start(self) -> None:
         """Connect, and begin to work, see Daemon."""
         conf = self._conf
-        recorder = make_recorder(PROGRAM) if Settings(conf).metrics.port else None
-        self._parts = parts = open_parts(conf, recorder or SILENT)
+        metrics = _metrics() if Settings(conf).metrics.port else None
+        recorder = SILENT if metrics is None else metrics.make_recorder(PROGRAM)
+        self._parts = parts = open_parts(conf, recorder)
         conductor = make_conductor(
             parts,
             Settings(conf).host.host,
             on_too_many_hung=lambda: self.signals.put(OperatorSignal.REPLACE),
         )
         self.signals.report = start_reports(conf, PROGRAM, conductor.monitor.sections())
-        if recorder is not None:
-            self._page = serve_conductor(conf, conductor.monitor, recorder)
+        if metrics is not None:
+            self._page = metrics.serve_conductor(conf, conductor.monitor, recorder)
         start_conductor(parts, conductor)
         self._conductor = conductor
 
@@ -114,6 +118,13 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, WrongConfiguration) as error:
         return cannot_start(PROGRAM, error)
     return run(PROGRAM, ConductorProcess(conf, words, signals, Systemd()))
+
+
+def _metrics() -> types.ModuleType:
+    """Import the recorder and the server of metrics, with their libraries: only where these have a port."""
+    from ..wiring import metrics  # noqa: PLC0415
+
+    return metrics
 
 
 def _join(conductor: Conductor, signals: SignalQueue, systemd: Systemd) -> bool:

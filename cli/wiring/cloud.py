@@ -1,6 +1,5 @@
 """The checks of goals against the clouds of callers, from the configuration."""
 
-from dataclasses import replace
 from typing import Any
 
 from keystoneauth1 import loading
@@ -9,15 +8,15 @@ from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from ...api.collaborators import Downloads
-from ...conductor.steps.endpoints import Endpoints
 from ...db.engine import ServerClock
 from ...engine.caller_services import CallerServices
 from ...engine.cloud import ANSWERED_WITHIN, CloudChecks
 from ...engine.cloud_questions import ServiceQuestions
 from ...engine.container_files import ContainerFiles
-from ...engine.template_urls import FetchLimits, TemplateFetcher
+from ...engine.template_urls import TemplateFetcher
 from ..config.client_options import client_options
 from ..config.sections import Settings
+from .engine import fetch_limits
 from .trusts import SECTION
 
 
@@ -68,19 +67,3 @@ def make_downloads(conf: cfg.ConfigOpts) -> Downloads:
         seconds=limits.seconds,
     )
     return Downloads(template=TemplateFetcher(limits).fetch, files=files.read)
-
-
-def fetch_limits(conf: cfg.ConfigOpts) -> FetchLimits:
-    """Return the limits of templates that are fetched: no longer than a request, or a template, may be."""
-    most = Settings(conf).api_limits.body_bytes
-    template = Settings(conf).engine.limits.template_bytes
-    return replace(Settings(conf).fetches, max_bytes=min(most, template or most))
-
-
-def make_endpoints(conf: cfg.ConfigOpts) -> Endpoints:
-    """Make the maker of adapters of services, of this cloud and of others.
-
-    :raises WrongConfiguration: an option of [clients] is wrong.
-    """
-    remote = Settings(conf).remote_clouds
-    return Endpoints(client_options(conf), remote.hosts, remote.proxy)

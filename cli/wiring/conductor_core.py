@@ -18,8 +18,8 @@ from ...engine.context import EngineContext
 from ...engine.nested_stacks import NestedStacks
 from ...ring.membership import Membership
 from ..config.sections import Settings
-from .cloud import make_endpoints
 from .coordination import make_membership
+from .endpoints import make_endpoints
 from .parts import Parts
 
 

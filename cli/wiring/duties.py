@@ -14,8 +14,8 @@ from ...features.registry import Feature, load
 from ...keystone.service_clients import ServiceClients
 from ..config.client_options import client_options
 from ..config.sections import Settings
-from .cloud import make_endpoints
 from .conductor_core import ConductorCore
+from .endpoints import make_endpoints
 
 
 def duties_of(

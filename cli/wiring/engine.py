@@ -7,11 +7,10 @@ from oslo_config import cfg
 from ...engine.compile import GoalCompiler
 from ...engine.context import EngineContext, EngineSettings
 from ...engine.nested_stacks import NestedStacks
-from ...engine.template_urls import TemplateFetcher
+from ...engine.template_urls import FetchLimits, TemplateFetcher
 from ...keystone.delegated_auth import NO_TRUSTS
 from ...keystone.delegations import Delegations
 from ..config.sections import Settings
-from .cloud import fetch_limits
 from .parts import Parts
 
 
@@ -57,3 +56,10 @@ def engine_settings(conf: cfg.ConfigOpts, shard_count: int) -> EngineSettings:
         limits=replace(settings.limits, config_bytes=settings.software.config_bytes),
         software=replace(settings.software, quotas=quotas),
     )
+
+
+def fetch_limits(conf: cfg.ConfigOpts) -> FetchLimits:
+    """Return the limits of templates that are fetched: no longer than a request, or a template, may be."""
+    most = Settings(conf).api_limits.body_bytes
+    template = Settings(conf).engine.limits.template_bytes
+    return replace(Settings(conf).fetches, max_bytes=min(most, template or most))

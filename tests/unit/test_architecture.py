@@ -171,6 +171,7 @@ TERMINAL = "observe/terminal.py"
 SCREEN = "observe/screen.py"
 """The module that makes their consoles."""
 LATE_IMPORTS = {
+    "cli/programs/conductor.py": "Prometheus' client with an HTTP server, where metrics have a port",
     "cli/wiring/api.py": "pycadf, where requests are audited",
     "cli/wiring/data_dir.py": "Alembic, where the database is to be migrated",
     "cli/wiring/operator_api.py": "openstacksdk, where a command works over an API",
