@@ -23,7 +23,7 @@ import functools
 import itertools
 import json
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
@@ -41,12 +41,18 @@ BATCH = 500
 """Ids in one list: far below all limits of variables, and still one round trip for most commits."""
 INSERTED_TOGETHER = 1000
 """Rows in one insert: a connection's buffer keeps the size of the longest statement that it has sent."""
+FEW = 100
+"""Rows of several tables that are inserted together: of more, their own cost exceeds that of statements."""
 MARIADB_BATCH = 100
 """Rows in one update on MariaDB, whose statement carries all values as text."""
 Id = typing.TypeVar("Id", int, str)
 Row = Mapping[str, typing.Any]
+NewRows = Mapping[sa.Table, Iterable[Row]]
+"""Rows to insert, by their tables: those of a table all have the same columns."""
 Fence = tuple[tuple[str, typing.Any], ...]
 NO_FENCE: Mapping[str, typing.Any] = {}
+RECORDS = "records"
+"""The parameter that has the rows of a statement on PostgreSQL; several of them have one for each table."""
 
 
 def chunks(ids: Iterable[Id]) -> list[list[Id]]:
@@ -289,6 +295,40 @@ def insertion(
     return Write(_insert_unless_taken(conn.dialect.name, table, unless_taken), rows)
 
 
+def insertions(conn: Connection, rows: NewRows) -> Iterator[Write]:
+    """Yield the writes that insert rows of several tables: on PostgreSQL one write if they are few.
+
+    Such a write counts the rows of the first table, which has some.  Its parts are executed in no order, so
+    no row may need another one to exist.
+
+    :param rows: those of an iterator are made as needed.
+    """
+    remaining = {table: iter(of_table) for table, of_table in rows.items()}
+    if conn.dialect.name == "postgresql":
+        first: dict[sa.Table, list[Row]] = {}
+        for table, of_table in remaining.items():
+            first[table] = list(itertools.islice(of_table, FEW + 1))
+        if 0 < sum(map(len, first.values())) <= FEW:
+            yield _insertion_of_few(conn, {table: of_table for table, of_table in first.items() if of_table})
+            return
+        remaining = {table: itertools.chain(first[table], remaining[table]) for table in remaining}
+    for table, of_table in remaining.items():
+        while chunk := list(itertools.islice(of_table, INSERTED_TOGETHER)):
+            yield insertion(conn, table, chunk)
+
+
+def _insertion_of_few(conn: Connection, rows: Mapping[sa.Table, Sequence[Row]]) -> Write:
+    if len(rows) == 1:
+        return insertion(conn, *next(iter(rows.items())))
+    statements: list[WriteStatement] = []
+    parameters: dict[str, typing.Any] = {}
+    for table, of_table in rows.items():
+        name = f"{RECORDS}_{table.name}"
+        statements.insert(0, _insert_records(table, tuple(of_table[0]), None, name))
+        parameters |= _records(conn, table, of_table, name)
+    return Write(_joined(*statements), parameters)
+
+
 @functools.cache
 def _insert(table: sa.Table) -> sa.Insert:
     return sa.insert(table).inline()
@@ -299,8 +339,17 @@ def insert_new(conn: Connection, table: sa.Table, rows: Iterable[Row]) -> None:
 
     :raises RetryTransaction: a row has one of them.
     """
+    insert_new_together(conn, {table: rows})
+
+
+def insert_new_together(conn: Connection, rows: NewRows) -> None:
+    """Insert rows of several tables like `insert_new`; see `insertions`.
+
+    :raises RetryTransaction: a row has an id of one of them.
+    """
     try:
-        insert(conn, table, rows)
+        for write in insertions(conn, rows):
+            conn.execute(*write)
     except oslo_errors.DBDuplicateEntry as error:
         raise RetryTransaction from error
 
@@ -365,7 +414,9 @@ def _parameter(name: str) -> str:
     return f"new_{name}"
 
 
-def _records(conn: Connection, table: sa.Table, rows: Sequence[Row]) -> dict[str, str]:
+def _records(
+    conn: Connection, table: sa.Table, rows: Sequence[Row], parameter: str = RECORDS
+) -> dict[str, str]:
     """Return the parameter of `_record_set`: rows that have the same columns.
 
     The copies of few rows exist at the same time: those of a large stack would be most of the memory that its
@@ -380,7 +431,7 @@ def _records(conn: Connection, table: sa.Table, rows: Sequence[Row]) -> dict[str
         ]
         texts += ("," if start else "", _ENCODE(records)[1:-1])
     texts.append("]")
-    return {"records": "".join(texts)}
+    return {parameter: "".join(texts)}
 
 
 _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
@@ -395,17 +446,19 @@ def _processors(
     return [(name, column_type.bind_processor(dialect)) for name, column_type in types]
 
 
-def _record_set(table: sa.Table, names: tuple[str, ...]) -> sa.TableValuedAlias:
+def _record_set(table: sa.Table, names: tuple[str, ...], parameter: str = RECORDS) -> sa.TableValuedAlias:
     """Return the rows that a JSON text has, with columns named like the table's."""
-    records: sa.BindParameter[str] = sa.bindparam("records", type_=sa.Text)
+    records: sa.BindParameter[str] = sa.bindparam(parameter, type_=sa.Text)
     columns = [sa.column(name, table.c[name].type) for name in names]
     record_set = sa.func.json_to_recordset(sa.cast(records, postgresql.JSON)).table_valued(*columns)
     return record_set.render_derived(name="new_rows", with_types=True)
 
 
 @functools.cache
-def _insert_records(table: sa.Table, names: tuple[str, ...], unless_taken: str | None) -> sa.Insert:
-    source = _record_set(table, names)
+def _insert_records(
+    table: sa.Table, names: tuple[str, ...], unless_taken: str | None, parameter: str = RECORDS
+) -> sa.Insert:
+    source = _record_set(table, names, parameter)
     query = sa.select(*(source.c[name] for name in names))
     statement = postgresql.insert(table).from_select(
         [table.c[name] for name in names], query, include_defaults=False

@@ -135,12 +135,15 @@ def set_uses(conn: Connection, holder: Holder, keys: Iterable[ContentId]) -> Non
     add_uses(conn, {holder: keys})
 
 
-def add_uses(conn: Connection, uses: Mapping[Holder, Iterable[ContentId]]) -> None:
+def add_uses(conn: Connection, holders: Mapping[Holder, Iterable[ContentId]]) -> None:
     """Store which contents new stacks or snapshots use."""
-    rows = [
-        {"holder_id": holder, "content_id": key} for holder, keys in uses.items() for key in sorted(set(keys))
-    ]
-    bulk.insert(conn, tables.content_use, rows)
+    bulk.insert(conn, tables.content_use, uses(holders))
+
+
+def uses(holders: Mapping[Holder, Iterable[ContentId]]) -> list[bulk.Row]:
+    """Return the rows that say which contents stacks or snapshots use."""
+    pairs = [(holder, key) for holder, keys in holders.items() for key in sorted(set(keys))]
+    return [{"holder_id": holder, "content_id": key} for holder, key in pairs]
 
 
 def purge_unused(

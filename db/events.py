@@ -1,7 +1,7 @@
 """Rows of events, in Heat's shape."""
 
 import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -26,14 +26,24 @@ def add_many(conn: Connection, events: Sequence[Event], writes: Writes | None = 
     :param writes: where the events are put off; None: they are stored at once.
     """
     if events:
-        rows = [{name: getattr(event, name) for name in _STORED} for event in events]
+        rows = new_rows(events)[tables.event]
         write = bulk.insertion(conn, tables.event, rows, unless_taken="uuid")
         if writes is None:
             conn.execute(*write)
         else:
             writes.append(write)
-        if any(event.has_sinks for event in events):
-            event_sinks.put_down(conn, [event for event in events if event.has_sinks])
+        put_down(conn, events)
+
+
+def new_rows(events: Iterable[Event]) -> dict[sa.Table, list[bulk.Row]]:
+    """Return the rows of new events, by their table; who stores them calls `put_down`, too."""
+    return {tables.event: [{name: getattr(event, name) for name in _STORED} for event in events]}
+
+
+def put_down(conn: Connection, events: Sequence[Event]) -> None:
+    """Put events down for delivery to the event sinks that there may be; the stacks' rows are stored."""
+    if any(event.has_sinks for event in events):
+        event_sinks.put_down(conn, [event for event in events if event.has_sinks])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from . import statements, usage
 from .schema import tables
 
 _P = tables.project.c
-_GET = sa.select(_P.quotas, *(_P[name] for name in usage.COUNTERS)).where(_P.id == sa.bindparam("project"))
+_GET = sa.select(*usage.COLUMNS).where(_P.id == sa.bindparam("project"))
 _LOCK = _GET.with_for_update()
 
 
@@ -33,8 +33,7 @@ def lock(conn: Connection, project_id: str) -> ProjectRow:
     What this transaction has changed before is counted.  It locks nothing else later: the row is the last
     lock of every transaction, see usage.py.  The first call for a project stores its row.
     """
-    usage.store(conn)
-    row = conn.execute(_LOCK, {"project": project_id}).first()
+    row = usage.store(conn).get(project_id) or conn.execute(_LOCK, {"project": project_id}).first()
     if row is None:
         conn.execute(statements.insert_or_update(conn, tables.project, {"id": project_id}, []))
         row = conn.execute(_LOCK, {"project": project_id}).one()

@@ -3,6 +3,7 @@
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
@@ -11,7 +12,7 @@ from sqlalchemy.engine import Connection
 from ..shapes import Json, JsonMap
 from . import bulk, content, event_sinks, statements, usage
 from .bulk import OneOf, Write, chunks
-from .errors import NameTaken, NotFound
+from .errors import NameTaken, NotFound, RetryTransaction
 from .ids import ContentId, ResourceId, StackId, TraversalId
 from .rows import GOAL, ListedStack, Stack
 from .schema import tables
@@ -20,16 +21,25 @@ from .states import Status
 S = typing.TypeVar("S", bound=ListedStack)
 
 
-def insert(conn: Connection, stack: Stack) -> None:
+def insert(conn: Connection, stack: Stack, others: bulk.NewRows = MappingProxyType({})) -> None:
     """Store a new stack with its tags.
 
+    :param others: new rows of other tables that are stored with it, as by `bulk.insert_new_together`.
     :raises NameTaken: a living stack of the project has the name; the transaction cannot continue.
+    :raises RetryTransaction: a row has an id of the others.
     """
     try:
-        usage.write(conn, Write(_INSERT, _row(stack)), usage.of_stacks([stack]))
+        _insert(conn, [stack], others)
     except oslo_errors.DBDuplicateEntry as error:
-        raise NameTaken(stack.name) from error
-    _insert_parts(conn, [stack])
+        if _is_of_name(error):
+            raise NameTaken(stack.name) from error
+        raise RetryTransaction from error
+
+
+def _is_of_name(error: oslo_errors.DBDuplicateEntry) -> bool:
+    """Return whether a duplicate is that of a name; each database says the constraint or its columns."""
+    cause: typing.Any = error.inner_exception
+    return "live_name" in str(getattr(cause, "orig", cause))  # Not in the statement, which has all columns.
 
 
 def insert_many(conn: Connection, stacks: Sequence[Stack]) -> None:
@@ -38,9 +48,20 @@ def insert_many(conn: Connection, stacks: Sequence[Stack]) -> None:
     :raises DBDuplicateEntry: a living stack of the project has a name; the transaction cannot continue.
     """
     if stacks:
-        rows = list(map(_row, stacks))
-        usage.write(conn, bulk.insertion(conn, tables.stack, rows), usage.of_stacks(stacks))
-    _insert_parts(conn, stacks)
+        _insert(conn, stacks, {})
+
+
+def _insert(conn: Connection, stacks: Sequence[Stack], others: bulk.NewRows) -> None:
+    rows: bulk.NewRows = {
+        tables.stack: map(_row, stacks),
+        tables.stack_tag: [row for stack in stacks for row in _tag_rows(stack, stack.tags)],
+        tables.content_use: content.uses({stack.id: contents_of(vars(stack)) for stack in stacks}),
+        **others,
+    }
+    writes = bulk.insertions(conn, rows)
+    usage.write(conn, next(writes), usage.of_stacks(stacks))
+    for write in writes:
+        conn.execute(*write)
 
 
 def _row(stack: Stack) -> dict[str, Json]:
@@ -50,13 +71,6 @@ def _row(stack: Stack) -> dict[str, Json]:
     return row
 
 
-def _insert_parts(conn: Connection, stacks: Sequence[Stack]) -> None:
-    if tags := [row for stack in stacks for row in _tag_rows(stack, stack.tags)]:
-        bulk.insert(conn, tables.stack_tag, tags)
-    content.add_uses(conn, {stack.id: contents_of(vars(stack)) for stack in stacks})
-
-
-_INSERT = sa.insert(tables.stack)
 CONTENTS = ("template_id", "environment_id", "files_id", "previous")
 
 

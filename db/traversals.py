@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from . import bulk
 from .bulk import OneOf, Write, Writes
 from .ids import StackId, TraversalId, TraversalNumber
-from .rows import FailureCause, Traversal
+from .rows import FailureCause, Resource, Traversal
 from .schema import tables
 from .states import Status, TraversalState
 
@@ -29,6 +29,23 @@ _NUMBER: sa.BindParameter[int] = sa.bindparam("number")
 def insert(conn: Connection, traversal: Traversal) -> None:
     """Store a new traversal; its number is the transaction's own."""
     bulk.insert_new(conn, tables.traversal, [asdict(traversal)])
+
+
+def insert_with(conn: Connection, rows: bulk.NewRows) -> None:
+    """Store a new traversal with what begins with it: the rows of `new_rows`."""
+    bulk.insert_new_together(conn, rows)
+
+
+def new_rows(traversal: Traversal, resources: Iterable[Resource], tasks: Iterable[bulk.Row]) -> bulk.NewRows:
+    """Return the rows of a new traversal, with its new resources and the rows of its tasks.
+
+    Their ids are the transaction's own.
+    """
+    return {
+        tables.resource: map(vars, resources),
+        tables.task: tasks,
+        tables.traversal: [asdict(traversal)],
+    }
 
 
 def get(conn: Connection, number: TraversalNumber) -> Traversal | None:

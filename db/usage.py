@@ -40,6 +40,10 @@ _ADD = (
     .values({name: _P.c[name] + sa.bindparam(f"more_{name}", type_=sa.BigInteger) for name in COUNTERS})
 )
 
+COLUMNS = (_P.c.quotas, *(_P.c[name] for name in COUNTERS))
+"""Columns of the quotas that a project has of its own, and of its counters."""
+_ADD_RETURNING = _ADD.returning(*COLUMNS)
+
 
 class UsageChange(typing.NamedTuple):
     """A change of what a project has.
@@ -94,20 +98,30 @@ def _note(conn: Connection, project_id: str, more: Usage) -> None:
         differences[name] += number
 
 
-def store(conn: Connection) -> None:
-    """Store what was noted; the rows of the projects stay locked until the transaction ends."""
+def store(conn: Connection) -> dict[str, sa.Row[typing.Any]]:
+    """Store what was noted; the rows of the projects stay locked until the transaction ends.
+
+    :returns: those rows as they are then, by project, as far as the database returns what it changes.
+    """
     noted: Changes = conn.get_execution_options().get(NOTED) or {}
-    for project_id in sorted(noted):
-        _store(conn, project_id, noted.pop(project_id))
+    stored = {project_id: _store(conn, project_id, noted.pop(project_id)) for project_id in sorted(noted)}
+    return {project_id: row for project_id, row in stored.items() if row is not None}
 
 
-def _store(conn: Connection, project_id: str, more: Mapping[str, int]) -> None:
+def _store(conn: Connection, project_id: str, more: Mapping[str, int]) -> sa.Row[typing.Any] | None:
     if not any(more.values()):
-        return
+        return None
     values = {"project": project_id, **{f"more_{name}": more.get(name, 0) for name in COUNTERS}}
-    if conn.execute(_ADD, values).rowcount == 0:  # The project's first thing.
+    if conn.dialect.update_returning:  # MariaDB does not.
+        row = conn.execute(_ADD_RETURNING, values).first()
+        if row is None:  # The project's first thing.
+            conn.execute(statements.insert_or_update(conn, _P, {"id": project_id}, []))
+            row = conn.execute(_ADD_RETURNING, values).one()
+        return row
+    if conn.execute(_ADD, values).rowcount == 0:
         conn.execute(statements.insert_or_update(conn, _P, {"id": project_id}, []))
         conn.execute(_ADD, values)
+    return None
 
 
 # -- the sums, which the counters replace ----------------------------------------------------------

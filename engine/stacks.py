@@ -55,11 +55,10 @@ def store_stack(
         stack = _row(conn, request, compiled, scope, _deadline(context, request, scope.now))
         if quotas is not None and parent is None:
             stack = replace(stack, goal_size=compiled.size)
-        stacks.insert(conn, stack)
         if stack.has_sinks:
             stacks.set_event_sinks(conn, stack, compiled.event_sinks, scope.now)
-        endings.record_stack_events(conn, [stack], Status.IN_PROGRESS, stack.reason, by=None, now=scope.now)
-        started = store_plan(conn, stack, plan, [], now=scope.now)
+        event = endings.stack_event(stack, Status.IN_PROGRESS, stack.reason, by=None, now=scope.now)
+        started = store_plan(conn, stack, plan, [], now=scope.now, creation=event)
         if parent is not None:
             charge(conn, context.settings, stack, is_limited=request.is_limited)
         elif quotas is not None and request.is_limited:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from ..db import content, resources, snapshots, traversals
+from ..db import content, creations, resources, snapshots, traversals
 from ..db.ids import ResourceId, TaskId
-from ..db.rows import Stack, Task
+from ..db.rows import Event, Stack, Task
 from ..db.states import Status, TaskKind, TaskState
 from ..db.work import breakpoints, cancel, countdown, endings, stack_transitions, tasks
 from .context import Started
@@ -29,23 +29,29 @@ def store_plan(
     *,
     now: float,
     action: str | None = None,
+    creation: Event | None = None,
 ) -> Started:
     """Store a plan's changes; a plan without tasks ends at once, and tasks with a breakpoint are held.
 
     :param running: tasks of older traversals that still run; their rows are locked.
     :param action: action of the traversal; None: the stack's action.
+    :param creation: the first event of a stack that is not stored yet; None: the stack is stored.
+    :raises NameTaken: a living stack of the project has the name of the new one.
     """
     # Carried-over tasks may wait instead of run: they change hands also where nothing runs.
     inherited = _supersede(conn, plan, running, now=now) if running or plan.spared else 0
     # Nothing was ever made for these rows, so no task deletes them.
     if plan.settled:
         resources.delete_many(conn, plan.settled)
-    resources.insert_many(conn, plan.resources)
+    open_tasks = plan.traversal.open_tasks + inherited
+    traversal = replace(plan.traversal, action=action or stack.action, open_tasks=open_tasks)
+    rows = traversals.new_rows(traversal, plan.resources, tasks.new_rows(plan.tasks))
+    if creation is None:
+        traversals.insert_with(conn, rows)
+    else:
+        creations.insert(conn, stack, creation, rows)
     if plan.changes:
         resources.change_many(conn, plan.changes)
-    tasks.insert_many(conn, plan.tasks)
-    open_tasks = plan.traversal.open_tasks + inherited
-    traversals.insert(conn, replace(plan.traversal, action=action or stack.action, open_tasks=open_tasks))
     ready = [task.id for task in plan.tasks if task.state == TaskState.READY]
     if plan.held and breakpoints.hold(conn, plan.held, by=None, now=now):
         ready = []  # A breakpoint has aborted the traversal.

@@ -8,15 +8,15 @@ import sqlalchemy as sa
 from oslo_db.exception import DBDuplicateEntry
 from services.db.rows import NOW, a_resource, a_stack, on, raised, store, store_graph, together
 from services.db.servers import SERVERS
-from stoker.db import resources, stacks, traversals
+from stoker.db import bulk, creations, resources, stacks, traversals
 from stoker.db.engine import Database, Trouble
-from stoker.db.errors import Unavailable
+from stoker.db.errors import NameTaken, Unavailable
 from stoker.db.id_source import EPOCH, TIME_BITS, IdSource
 from stoker.db.ids import ResourceId, StackId, TaskId, TraversalNumber
-from stoker.db.rows import Task, Traversal
+from stoker.db.rows import Stack, Task, Traversal
 from stoker.db.schema import tables
-from stoker.db.states import TaskKind, TaskState
-from stoker.db.work import tasks
+from stoker.db.states import Status, TaskKind, TaskState
+from stoker.db.work import endings, tasks
 
 Json = typing.Any
 T = typing.TypeVar("T")
@@ -147,3 +147,56 @@ def test_the_last_ids_fit_into_every_column(database: Database) -> None:
     assert {getattr(stored, name) for name in ("id", "resource_id", "spare_id", "finish_id")} == {last}
     assert (stored.inputs, list(stored.successors)) == ({"a": last}, [last])
     assert database.read(lambda conn: stacks.get(conn, stack.id)).parent_resource_id == last
+
+
+def _created(database: Database, stack: Stack, *, tasks_of: int = 1) -> tuple[TaskId, TraversalNumber]:
+    """Store a stack with its first traversal, under ids of the database's source; one task's, and its."""
+
+    def insert(conn: sa.Connection) -> tuple[TaskId, TraversalNumber]:
+        ids = database.ids
+        number = ids.new(TraversalNumber)
+        common = {"traversal": stack.traversal, "stack_id": stack.id, "shard": 0}
+        rows = [a_resource(stack.id, ids.new(ResourceId), f"r{n}") for n in range(tasks_of)]
+        new_tasks = [a_task(ids.new(TaskId), row.id, number, **common) for row in rows]
+        traversal = Traversal(id=number, open_tasks=tasks_of, action="CREATE", **common)
+        event = endings.stack_event(stack, Status.IN_PROGRESS, "", by=None, now=NOW)
+        new = traversals.new_rows(traversal, rows, tasks.new_rows(new_tasks))
+        creations.insert(conn, stack, event, new)
+        return new_tasks[0].id, number
+
+    return database.write(insert)
+
+
+@pytest.mark.parametrize("count", [1, bulk.FEW, bulk.INSERTED_TOGETHER + 1])
+def test_a_new_stack_is_stored_with_all_rows_of_its_first_traversal(database: Database, count: int) -> None:
+    stack = a_stack(name=f"of {count}", tags=("b", "a"))
+    task_id, number = _created(database, stack, tasks_of=count)
+    with database.engine.connect() as conn:
+        of_tables = [
+            conn.execute(sa.select(sa.func.count()).where(column == stack.id)).scalar()
+            for column in (tables.resource.c.stack_id, tables.task.c.stack_id, tables.event.c.stack_id)
+        ]
+        assert of_tables == [count, count, 1]
+        assert stacks.get(conn, stack.id) == stack
+        stored_task = tasks.get(conn, task_id)
+        assert stored_task is not None
+        assert (stored_task.due_at, stored_task.finish_id) == (NOW, number)
+        assert traversals.get(conn, number).open_tasks == count  # type: ignore[union-attr]
+        used = conn.execute(
+            sa.select(tables.content_use.c.content_id).where(tables.content_use.c.holder_id == stack.id)
+        ).scalars()
+        assert set(used) == {stack.template_id, stack.environment_id, stack.files_id}
+
+
+def test_a_creation_under_a_taken_id_is_run_again_and_one_of_a_taken_name_is_not(database: Database) -> None:
+    same = Process(database.url)
+    other = Process(database.url)
+    first, second = a_stack(name="live_name"), a_stack(name="live_names")
+    taken = _created(same.database, first)
+    assert _created(other.database, second) != taken
+    assert other.again == 1
+    with pytest.raises(NameTaken):
+        _created(other.database, a_stack(name=first.name))
+    assert other.again == 1
+    same.database.close()
+    other.database.close()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects import postgresql, sqlite
 from stoker.db import bulk
 
 TABLE = sa.Table("fruit", sa.MetaData(), sa.Column("id", sa.BigInteger), sa.Column("name", sa.Text))
@@ -52,3 +52,34 @@ def test_a_long_insert_is_several_statements_with_each_row_once(count: int, stat
     bulk.insert(conn, TABLE, iter(rows))
     assert [row for text in texts for row in json.loads(text)] == rows
     assert len(texts) == statements
+
+
+OTHER = sa.Table("basket", sa.MetaData(), sa.Column("id", sa.BigInteger))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "fruits", "baskets", "names"),
+    [
+        (postgresql, 1, bulk.FEW - 1, [["records_basket", "records_fruit"]]),
+        (postgresql, bulk.FEW, 0, [["records"]]),
+        (postgresql, 1, bulk.FEW, [["records"], ["records"]]),
+        (postgresql, bulk.INSERTED_TOGETHER + 1, 1, [["records"]] * 3),
+        (postgresql, 0, 0, []),
+        (sqlite, 1, 2, [["id", "name"], ["id"]]),
+    ],
+)
+def test_few_rows_of_several_tables_are_one_statement_on_postgresql(
+    dialect: typing.Any, fruits: int, baskets: int, names: list[list[str]]
+) -> None:
+    conn: typing.Any = SimpleNamespace(dialect=dialect.dialect())
+    rows = {
+        TABLE: ({"id": number, "name": ""} for number in range(fruits)),
+        OTHER: ({"id": number} for number in range(baskets)),
+    }
+    writes = list(bulk.insertions(conn, rows))
+    records = [
+        write.parameters if isinstance(write.parameters, dict) else write.parameters[0] for write in writes
+    ]
+    assert [sorted(each) for each in records] == names
+    if writes:  # The rows of the first table are those that are counted.
+        assert writes[0].statement.table is TABLE
