@@ -64,6 +64,7 @@ def make_core(parts: Parts, context: EngineContext, nested: NestedStacks, host: 
         host=host,
         liveness=liveness,
         progress=progress,
+        keeping=parts.database.keeping,
     )
     return ConductorCore(
         parts, context, settings, upkeep, membership, ownership, liveness, progress, pool, work

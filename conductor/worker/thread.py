@@ -26,6 +26,7 @@ class WorkThread:
     :param liveness: notes each round.
     :param progress: says whether the database has to be asked whether it answers.
     :param soon: ends the sleep between two rounds when it is set.
+    :param keeping: returns a context in which the rounds' transactions share one connection.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class WorkThread:
         liveness: Liveness,
         progress: Progress,
         soon: threading.Event | None = None,
+        keeping: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
         self._ring = ring
         self._liveness = liveness
         self._progress = progress
         self._host = host
+        self._keeping = keeping
         self._soon = soon or threading.Event()
         self._stop = threading.Event()
         self._draining = threading.Event()
@@ -82,6 +85,10 @@ class WorkThread:
         self._thread.join(10)
 
     def _run(self) -> None:
+        with self._keeping():
+            self._run_rounds()
+
+    def _run_rounds(self) -> None:
         while not self._dead:
             # Cleared before the round: a wake-up during it is seen by this round or by the next one.
             self._soon.clear()

@@ -1,5 +1,6 @@
 """Transactions: run again where that is right, and only there."""
 
+import contextlib
 import pathlib
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from harness.mariadb import MariaDB
 from harness.postgresql import PostgreSQL
 from harness.waiting import wait_for
 from services.db.rows import on, raised, together
+from stoker.db import engine
 from stoker.db.connections import DatabaseLimits
 from stoker.db.engine import Database
 from stoker.db.errors import DatabaseError, Unavailable
@@ -43,6 +45,36 @@ def test_a_transaction_that_raises_leaves_nothing_behind(database: Database) -> 
     with pytest.raises(DatabaseError, match="not so"):
         database.write(add_and_fail)
     assert values(database) == {}
+
+
+def test_a_thread_keeps_one_connection_for_what_it_writes_but_not_after_an_error_or_a_minute(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[object] = []
+    sa.event.listen(database.engine, "checkout", lambda *connection: taken.append(connection[0]))
+
+    def write_twice() -> None:
+        database.write(lambda conn: set_value(conn, "one", 1))
+        database.write(lambda conn: set_value(conn, "one", 2))
+
+    with database.keeping():
+        write_twice()
+        assert len(taken) == 1
+        together(write_twice)
+        assert len(taken) == 3, "another thread keeps none"
+        with pytest.raises(ZeroDivisionError):
+            database.write(lambda conn: 1 / 0)
+        assert database.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+        write_twice()
+        assert len(taken) == 4
+        values(database)
+        assert len(taken) == 5, "readers have other options"
+        monkeypatch.setattr(engine, "KEPT_FOR", 0)
+        write_twice()
+        assert len(taken) == 7
+    assert database.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+    write_twice()
+    assert len(taken) == 9
 
 
 @on("postgresql")
@@ -113,8 +145,11 @@ def test_a_restart_of_the_server_is_not_noticed_and_its_absence_is_one_error(
         database.close()
 
 
+@pytest.mark.parametrize("keeps", [False, True])
 @on("postgresql", "mariadb")
-def test_a_connection_lost_while_the_transaction_works_lets_it_run_again(database: Database) -> None:
+def test_a_connection_lost_while_the_transaction_works_lets_it_run_again(
+    database: Database, keeps: bool
+) -> None:
     runs = []
 
     def lose_connection(conn: sa.Connection) -> None:
@@ -124,7 +159,8 @@ def test_a_connection_lost_while_the_transaction_works_lets_it_run_again(databas
             cut(conn)
             conn.execute(sa.select(1))
 
-    database.write(lose_connection)
+    with database.keeping() if keeps else contextlib.nullcontext():
+        database.write(lose_connection)
     assert len(runs) == 2
     assert values(database) == {"kept": 0}
 

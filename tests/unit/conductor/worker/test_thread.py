@@ -36,7 +36,7 @@ class Scene:
         self.in_doubt = False
         self.has_database = True
         self.name: MemberId | None = NAME
-        self.is_at_work = self.is_forgotten = False
+        self.is_at_work = self.is_forgotten = self.keeps = False
         self._count = 0
         made: list[Callable[[], None]] = []
 
@@ -51,6 +51,7 @@ class Scene:
             liveness=typing.cast(Liveness, self),
             progress=typing.cast(Progress, self),
             soon=None if has_event else typing.cast(threading.Event, self),
+            keeping=self.keeping,
         )
         [self.wake] = made
 
@@ -65,9 +66,16 @@ class Scene:
     def run_once(self) -> float | None:
         self._count += 1
         assert self.is_at_work
+        assert self.keeps
         if self._count == self.rounds:
             self.thread._dead = True
         return self.before(self._count)
+
+    @contextlib.contextmanager
+    def keeping(self) -> Iterator[None]:
+        self.keeps = True
+        yield
+        self.keeps = False
 
     def database_answers(self) -> bool:
         self.calls.append("database")
