@@ -27,6 +27,12 @@ SLACK = 1.05
 ROUNDS = 32
 """A round is the time in which all members together bid as often as there are shards.  Shards without an
 owner after so many rounds are assigned one by one."""
+FIRST_STEP = 0.25
+"""The part of a round whose bids are sorted together, at first: those of all rounds would take megabytes,
+which a process keeps."""
+STEP_GROWTH = 1.5
+"""The length of a step by that of the one before it, up to a round: fewer and fewer bids are for a shard
+without owner."""
 MAX_WEIGHT = 1000.0
 
 DEFAULT_SHARD_COUNT = 4096
@@ -165,7 +171,11 @@ def assign(view: View) -> Assignment:
     unassigned = view.shard_count
     bidders = [_Bidder(index, member, view.shard_count) for index, member in enumerate(owners)]
     length = view.shard_count / sum(member.weight for member in owners)
-    for rounds in range(2, ROUNDS + 1, 2):
+    rounds = 0.0
+    step = FIRST_STEP
+    while unassigned and rounds < ROUNDS:
+        rounds = min(rounds + step, ROUNDS)
+        step = min(step * STEP_GROWTH, 1.0)
         until = rounds * length
         bids = [bid for bidder in bidders if room[bidder.index] for bid in bidder.bids(until, owner_of)]
         for _, index, shard in sorted(bids):
@@ -173,8 +183,6 @@ def assign(view: View) -> Assignment:
                 owner_of[shard] = index
                 room[index] -= 1
                 unassigned -= 1
-        if not unassigned:
-            break
     _assign_rest(owner_of, room, owners)
     return Assignment(view, [owners[index].host for index in owner_of])
 
@@ -191,9 +199,9 @@ class _Bidder:
         self._hash = hashlib.shake_128(member.host.encode())
         self._weight = member.weight
         self._shard_count = shard_count
-        self._draws: Sequence[int] = ()
+        self._draws = b""
         self._next = 0
-        self._offset = self._drawn(1)[0] / 2**32
+        self._offset = self._drawn(0, 1)[0] / 2**32
 
     def bids(self, until: float, owner_of: Sequence[int]) -> list[tuple[float, int, int]]:
         """Return (time, index, shard) of the next bids before `until`.
@@ -202,22 +210,21 @@ class _Bidder:
         """
         first = self._next
         self._next = end = max(first, math.ceil(until * self._weight - self._offset))
-        draws = self._drawn(end + 1)
         index = self.index
         weight = self._weight
         offset = self._offset
         count = self._shard_count
         return [
             ((n + offset) / weight, index, shard)
-            for n, draw in enumerate(draws[first + 1 : end + 1], first)
+            for n, draw in enumerate(self._drawn(first + 1, end + 1), first)
             if owner_of[shard := draw * count >> 32] < 0
         ]
 
-    def _drawn(self, count: int) -> Sequence[int]:
-        if count > len(self._draws):
-            length = max(count, 2 * len(self._draws), 64)
-            self._draws = struct.unpack(f"<{length}I", self._hash.digest(4 * length))
-        return self._draws
+    def _drawn(self, first: int, end: int) -> Sequence[int]:
+        size = len(self._draws)
+        if 4 * end > size:
+            self._draws = self._hash.digest(max(4 * end, 2 * size, 256))
+        return struct.unpack_from(f"<{end - first}I", self._draws, 4 * first)
 
 
 def _assign_rest(owner_of: list[int], room: list[int], owners: Sequence[Member]) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import tracemalloc
 
 import pytest
 from stoker.ring import hashring
@@ -62,6 +63,18 @@ def test_the_maps_of_small_rings_are_the_same_in_every_release() -> None:
     )
     maps = "\n".join(",".join(assign(view).hosts) for view in views)
     assert hashlib.sha256(maps.encode()).hexdigest()[:16] == "5b817618dd408961"
+
+
+@pytest.mark.parametrize("members", [1, 2, 30])
+def test_a_map_is_made_in_little_memory(members: int) -> None:
+    """A process keeps what it has taken once, and each change of the members makes a map."""
+    view = _view(*(f"host-{number}" for number in range(members)), shards=DEFAULT_SHARD_COUNT)
+    tracemalloc.start()
+    try:
+        assign(view)
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_of_two_incarnations_of_a_host_the_later_one_is_in_the_view() -> None:
