@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import sqlalchemy as sa
 from oslo_db import exception as oslo_errors
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection, CursorResult, Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import visitors
@@ -36,6 +35,7 @@ from sqlalchemy.sql.visitors import InternalTraversal
 
 from .errors import RetryTransaction
 from .schema.column_types import ArrayText, JsonArray
+from .statements import dialect_module
 
 BATCH = 500
 """Ids in one list: far below all limits of variables, and still one round trip for most commits."""
@@ -263,7 +263,7 @@ def _unary_plus(element: Unindexed, compiler: SQLCompiler, **options: typing.Any
 def _any(element: OneOf, compiler: SQLCompiler, **options: typing.Any) -> str:
     values: sa.BindParameter[typing.Any] = sa.bindparam(element.name, type_=ArrayText())
     # Of a subquery the planner expects as much each time, so it plans the statement once.
-    array = sa.cast(sa.select(values).scalar_subquery(), postgresql.ARRAY(element.column.type))
+    array = sa.cast(sa.select(values).scalar_subquery(), sa.ARRAY(element.column.type))
     return compiler.process(element.column == sa.func.any(array), **options)
 
 
@@ -356,12 +356,13 @@ def insert_new_together(conn: Connection, rows: NewRows) -> None:
 
 @functools.cache
 def _insert_unless_taken(dialect: str, table: sa.Table, key: str) -> sa.Insert:
-    if dialect == "postgresql":
-        return postgresql.insert(table).inline().on_conflict_do_nothing(index_elements=[key])
+    statement: typing.Any = dialect_module(dialect).insert(table)
     if dialect == "sqlite":
-        return sqlite.insert(table).on_conflict_do_nothing(index_elements=[key])
-    # Not INSERT IGNORE: that turns every error into a warning.
-    return mysql.insert(table).on_duplicate_key_update({key: table.c[key]})
+        statement = statement.on_conflict_do_nothing(index_elements=[key])
+    else:
+        # Not INSERT IGNORE: that turns every error into a warning.
+        statement = statement.on_duplicate_key_update({key: table.c[key]})
+    return typing.cast(sa.Insert, statement)
 
 
 def update(
@@ -450,7 +451,7 @@ def _record_set(table: sa.Table, names: tuple[str, ...], parameter: str = RECORD
     """Return the rows that a JSON text has, with columns named like the table's."""
     records: sa.BindParameter[str] = sa.bindparam(parameter, type_=sa.Text)
     columns = [sa.column(name, table.c[name].type) for name in names]
-    record_set = sa.func.json_to_recordset(sa.cast(records, postgresql.JSON)).table_valued(*columns)
+    record_set = sa.func.json_to_recordset(sa.cast(records, sa.JSON)).table_valued(*columns)
     return record_set.render_derived(name="new_rows", with_types=True)
 
 
@@ -460,12 +461,11 @@ def _insert_records(
 ) -> sa.Insert:
     source = _record_set(table, names, parameter)
     query = sa.select(*(source.c[name] for name in names))
-    statement = postgresql.insert(table).from_select(
-        [table.c[name] for name in names], query, include_defaults=False
-    )
-    return (
-        statement if unless_taken is None else statement.on_conflict_do_nothing(index_elements=[unless_taken])
-    )
+    statement: typing.Any = dialect_module("postgresql").insert(table)
+    statement = statement.from_select([table.c[name] for name in names], query, include_defaults=False)
+    if unless_taken is not None:
+        statement = statement.on_conflict_do_nothing(index_elements=[unless_taken])
+    return typing.cast(sa.Insert, statement)
 
 
 @functools.cache

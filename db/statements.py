@@ -1,14 +1,24 @@
 """Statements that several modules share: upserts in each dialect, trees of nested stacks."""
 
+import functools
+import importlib
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from .ids import StackId
 from .schema import tables
+
+
+@functools.cache
+def dialect_module(name: str) -> typing.Any:
+    """Return SQLAlchemy's module of the dialect of a connection.
+
+    The engine has loaded that one.  The others, with all of their drivers, take megabytes of each process.
+    """
+    return importlib.import_module(f"sqlalchemy.dialects.{'mysql' if name == 'mariadb' else name}")
 
 
 def insert_or_update(
@@ -18,20 +28,17 @@ def insert_or_update(
 
     :param changed: names of columns; empty: an existing row stays as it is.
     """
+    dialect = conn.dialect.name
     keys = [column.name for column in table.primary_key]
     values = {name: row[name] for name in changed}
-    if conn.dialect.name in ("mysql", "mariadb"):
-        values = values or {keys[0]: row[keys[0]]}
-        return mysql.insert(table).values(dict(row)).on_duplicate_key_update(values)
-    if conn.dialect.name == "postgresql":
-        insert = postgresql.insert(table).values(dict(row))
-        if not values:
-            return insert.on_conflict_do_nothing(index_elements=keys)
-        return insert.on_conflict_do_update(index_elements=keys, set_=values)
-    lite = sqlite.insert(table).values(dict(row))
-    if not values:
-        return lite.on_conflict_do_nothing(index_elements=keys)
-    return lite.on_conflict_do_update(index_elements=keys, set_=values)
+    insert: typing.Any = dialect_module(dialect).insert(table).values(dict(row))
+    if dialect in ("mysql", "mariadb"):
+        statement = insert.on_duplicate_key_update(values or {keys[0]: row[keys[0]]})
+    elif values:
+        statement = insert.on_conflict_do_update(index_elements=keys, set_=values)
+    else:
+        statement = insert.on_conflict_do_nothing(index_elements=keys)
+    return typing.cast(sa.Insert, statement)
 
 
 LEVELS = 50

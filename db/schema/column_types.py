@@ -7,12 +7,18 @@ from collections.abc import Callable
 from contextvars import ContextVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
 
 from ..errors import DamagedRow, TooMuchToRead
 
-LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+
+class LongestText(sa.Text):
+    """MariaDB's type without the limit of 64 KiB; SQLAlchemy's own class would load the dialect."""
+
+    __visit_name__ = "LONGTEXT"
+
+
+LongText = sa.Text().with_variant(LongestText(), "mysql", "mariadb")
 RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Instant: sa.Double[float] = sa.Double()
 

@@ -29,7 +29,9 @@ METRICS = {"prometheus_client", "waitress"}
 """The page of a conductor's metrics, which has no port by default."""
 LOGINS = {"keystoneauth1.identity"}
 """All ways to authenticate: a conductor uses one where a stack has a credential."""
-UNUSED = KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS | SCREENS
+DIALECTS = {"sqlalchemy.dialects.mysql", "sqlalchemy.dialects.postgresql"}
+"""Dialects of databases: the engine loads the one that is configured."""
+UNUSED = KEYSTONE | MIGRATIONS | REPORTS | EXPRESSIONS | DIALECTS | SCREENS
 """Both daemons need these in some installations only, or never."""
 
 
