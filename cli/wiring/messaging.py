@@ -19,8 +19,8 @@ from ...rpc.outbox import Outbox
 from ..config.errors import WrongConfiguration
 from ..config.sections import Settings
 
-GATHER = 0.01
-"""Seconds in which hints of the API's requests share a message: less than a conductor needs for a step."""
+GATHER = 0.03
+"""Seconds in which hints of the API's requests share a message: casting costs half as much as a create."""
 
 
 @dataclass(frozen=True)
