@@ -40,8 +40,17 @@ class PoolJob:
     """A function that was given to the pool."""
 
     def __init__(self, function: Callable[[], object]) -> None:
-        self.function = function
         self.state = _State.WAITING
+        self._function: Callable[[], object] = function
+
+    def take(self) -> Callable[[], object]:
+        """Return the function, once.
+
+        Its arguments may lead to the job.  If the job kept it, only the garbage collector would free both.
+        """
+        function = self._function
+        del self._function
+        return function
 
 
 class ThreadPool:
@@ -175,7 +184,7 @@ class ThreadPool:
         """
         ended = False
         try:
-            job.function()
+            job.take()()
             ended = True
         finally:
             with self._soon:

@@ -1,7 +1,9 @@
 """The pool: bounded, and able to continue without a thread that hangs."""
 
 import contextlib
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -59,6 +61,21 @@ def test_each_job_starts_a_thread_up_to_the_limit() -> None:
         counts.append(len(inline.threads))
     assert counts == [1, 2, 2, 2]
     assert inline.run() == [0, 1, 2, 3]
+
+
+def test_a_job_that_has_run_is_no_garbage() -> None:
+    """Each step has one, and its claim knows it."""
+    inline = Inline(1)
+    jobs: set[PoolJob] = set()
+    jobs.add(inline.pool.submit(jobs.copy))
+    alive = weakref.ref(next(iter(jobs)))
+    gc.disable()
+    try:
+        del jobs
+        inline.run()
+        assert alive() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("waiting", [0, 1])
