@@ -16,7 +16,7 @@ psycopg takes longer to convert parameters than the server takes to execute the 
 
 A link of a chain is a transaction of few rows.  There each statement costs more than its rows do: the time
 of SQLAlchemy, of the driver, and of one way to the server and back.  So `run` makes one statement of those
-that need no answer, and `read_after` one of a write and of the query behind it.
+that need no answer.
 """
 
 import functools
@@ -83,9 +83,8 @@ Writes = list[Write]
 """Writes of a transaction that are put off until a statement whose result it needs.
 
 No two of them concern the same row, and the transaction has locked the rows that they change, unless they are
-the resources that `read_after` writes before its query.  For on PostgreSQL all parts of a statement see the
-rows as they were before it, and their order is not defined.  Who reads or changes such a row runs the writes
-before.
+resources.  For on PostgreSQL all parts of a statement see the rows as they were before it, and their order is
+not defined.  Who reads or changes such a row runs the writes before.
 """
 
 
@@ -99,49 +98,23 @@ def run(conn: Connection, writes: Writes) -> CursorResult[typing.Any] | None:
         if count == 1:
             result = conn.execute(*chunk[0])
         else:
-            parameters = {name: value for write in chunk for name, value in _named(write).items()}
+            parameters = {name: value for write in chunk for name, value in named(write).items()}
             result = conn.execute(_joined(*(write.statement for write in chunk)), parameters)
     return result
-
-
-def read_after(
-    conn: Connection, writes: Writes, query: sa.Select[typing.Any], ids: Sequence[int]
-) -> CursorResult[typing.Any]:
-    """Run at least one write, and then a query by ids; on PostgreSQL the last write and it are one statement.
-
-    The query reads no row, and so locks none, before all rows are written: it waits for their number.  But it
-    sees the rows from before, so it must read other ones, and miss none that others insert, or change to meet
-    its condition, while a write waits for them.  That holds for the successors of tasks that the transaction
-    has locked: no task becomes a waiting one again, and who adds a successor locks the task that it follows.
-
-    :param ids: value of the query's parameter of that name, which no write has.
-    """
-    if conn.dialect.name != "postgresql":
-        run(conn, writes)
-        return conn.execute(*by_ids(query, {"ids": ids}))
-    last = writes.pop()
-    run(conn, writes)
-    query, values = by_ids(query, {"ids": ids})
-    return conn.execute(_query_after(last.statement, query), {**_named(last), **values})
-
-
-@functools.cache
-def _query_after(write: WriteStatement, query: sa.Select[typing.Any]) -> sa.Select[typing.Any]:
-    written = write.returning(sa.literal_column("1")).cte("written")
-    return query.where(sa.select(sa.func.count()).select_from(written).scalar_subquery() >= 0)
 
 
 def _joinable(writes: Writes) -> int:
     """Return how many of the first writes have no parameter of the same name with another value."""
     values: dict[str, typing.Any] = {}
     for count, write in enumerate(writes):
-        for name, value in _named(write).items():
+        for name, value in named(write).items():
             if values.setdefault(name, value) != value:
                 return count
     return len(writes)
 
 
-def _named(write: Write) -> Mapping[str, typing.Any]:
+def named(write: Write) -> Mapping[str, typing.Any]:
+    """Return the parameters of a write on PostgreSQL, by their names."""
     assert isinstance(write.parameters, Mapping), "on PostgreSQL the rows of an insert are one parameter"
     return write.parameters
 

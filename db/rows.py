@@ -343,6 +343,11 @@ class Task:
         with readable("task", row):
             return cls(**{**values, **{name: kind(row[name]) for name, kind in words.items()}})
 
+    @classmethod
+    def while_claimed(cls, row: Mapping[str, typing.Any], member: MemberId) -> "Task":
+        """Return the value of a row as it was while the member held the task, which has ended since."""
+        return cls.of({**row, "state": TaskState.RUNNING, "member": member})
+
     def to_row(self) -> dict[str, typing.Any]:
         """Return the columns that store the value."""
         row = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -531,6 +536,7 @@ class Outcome:
     :ivar copy: columns to set of a snapshot's copy of the resource, with the copy's id as ``row_id``.
     :ivar leftover: the create of a step that did not stop, and may still make something; recorded if the task
         is final.
+    :ivar successors: ids of the task's successors, as its claim knew them; it may have more.
     :ivar replacement: the new resource that replaces `resource_id`, and with whose creation a READY or HELD
         task continues.
     """
@@ -554,6 +560,7 @@ class Outcome:
     replacement: Resource | None = None
     copy: JsonMap = field(default_factory=dict)
     leftover: OrphanedCreate | None = None
+    successors: Sequence[TaskId] = ()
 
     def __post_init__(self) -> None:
         if self.state not in TRANSITIONS[TaskState.RUNNING]:

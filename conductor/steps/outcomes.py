@@ -71,6 +71,7 @@ class Outcomes:
             attempt=task.attempt,
             state=state,
             resource_id=self.claim.resource.id,
+            successors=task.successors,
             **fields,
         )
 

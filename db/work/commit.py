@@ -10,7 +10,7 @@ the traversal, the database reports a deadlock, and the transaction is retried.
 """
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from ...shapes import Json
 from .. import bulk, events, resources
 from ..bulk import OneOf, Writes
-from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn
+from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
 from ..rows import Outcome, ReadyTasks, Task
 from ..schema import tables
 from ..states import (
@@ -36,6 +36,7 @@ from . import breakpoint_rules, breakpoints, endings, losses, orphans, transitio
 from .breakpoint_rules import BreakpointHit
 from .carry_over import RequeueRequest, stopped_tasks
 from .claim import Claim, Claimant, Claimed, claim
+from .completion import Completion, complete_and_store, only_change
 from .countdown import FinishedTask, count_successors, lock_successors, open_tasks
 from .transitions import Parking
 
@@ -59,13 +60,23 @@ class Admission:
     :ivar accepted: outcomes to store, in the form that counts.
     :ivar refused: outcomes whose attempt does not hold its task any more; nothing of them is stored.
     :ivar rows: the tasks by id, whose rows are locked, as they were before.
-    :ivar completed: whether the accepted outcomes, which all end their tasks well, are in these rows already.
+    :ivar completion: set if all accepted outcomes end their tasks well, and these have ended already.
     """
 
     accepted: Sequence[Outcome]
     refused: Sequence[Outcome]
     rows: Mapping[TaskId, Task]
-    completed: bool = False
+    completion: Completion | None = None
+
+    @property
+    def stored(self) -> Set[TaskId]:
+        """Return the tasks whose resources have the changes of their outcomes already."""
+        return self.completion.stored if self.completion else frozenset()
+
+    @property
+    def successors(self) -> Sequence[Task]:
+        """Return successors of ended tasks that are locked already."""
+        return self.completion.successors if self.completion else ()
 
     def finished(self) -> list[FinishedTask]:
         """Return the tasks that reach a final state."""
@@ -124,7 +135,7 @@ _AWAITED: Mapping[AwaitedKind, sa.Select[typing.Any]] = {
 
 
 def admit(
-    conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant, is_paused: bool = False
+    conn: Connection, outcomes: Sequence[Outcome], *, who: Claimant, now: float, is_paused: bool = False
 ) -> Admission:
     """Lock the tasks of outcomes, and decide which outcomes are stored, and with which state.
 
@@ -132,11 +143,10 @@ def admit(
     """
     if not outcomes:
         return Admission((), (), {})
-    task_ids = [outcome.task_id for outcome in outcomes]
-    if completed := conn.dialect.update_returning and _only_complete(outcomes):
-        tasks = transitions.complete_attempts(conn, task_ids, attempt=outcomes[0].attempt, member=who.member)
+    if completion := _complete(conn, outcomes, who, now=now):
+        tasks = completion.tasks
     else:
-        locked = bulk.in_chunks(conn, _LOCKED, task_ids)
+        locked = bulk.in_chunks(conn, _LOCKED, [outcome.task_id for outcome in outcomes])
         tasks = [Task.of(dict(row)) for rows in locked for row in rows.mappings()]
     rows = {task.id: task for task in tasks}
     accepted = [o for o in outcomes if _current(o, rows.get(o.task_id), who)]
@@ -147,13 +157,22 @@ def admit(
         lock_successors(conn, [rows[o.task_id] for o in accepted if o.state in FINAL])
         accepted = _cancel_stopped(conn, accepted, rows, is_paused=is_paused)
     results = [o if rows[o.task_id].standing == Standing.OWN else _of_superseded(o) for o in accepted]
-    return Admission(results, refused, rows, completed)
+    return Admission(results, refused, rows, completion)
 
 
-def _only_complete(outcomes: Sequence[Outcome]) -> bool:
-    """Return whether all end their tasks well, whatever the tasks' rows say, and are of one attempt."""
-    first = outcomes[0].attempt
-    return all(outcome.state == TaskState.DONE and outcome.attempt == first for outcome in outcomes)
+def _complete(
+    conn: Connection, outcomes: Sequence[Outcome], who: Claimant, *, now: float
+) -> Completion | None:
+    """End the tasks if all outcomes end theirs well; None: their rows have to be read first."""
+    attempt = outcomes[0].attempt
+    if not conn.dialect.update_returning:
+        return None
+    if any(outcome.state != TaskState.DONE or outcome.attempt != attempt for outcome in outcomes):
+        return None
+    if conn.dialect.name == "postgresql" and (change := only_change(conn, outcomes, now=now)):
+        return complete_and_store(conn, outcomes, change, member=who.member)
+    ids = [outcome.task_id for outcome in outcomes]
+    return Completion(transitions.complete_attempts(conn, ids, attempt=attempt, member=who.member))
 
 
 _LOCKED = sa.select(tables.task).where(OneOf(tables.task.c.id)).order_by(tables.task.c.id).with_for_update()
@@ -255,14 +274,13 @@ def exchange(
     parked = [(o.waits_on, o) for o in outcomes if o.waits_on is not None]
     awaited = lock_awaited(conn, parked) if parked else Awaited()
     # The fence: from here on the tasks' rows are locked, and no other attempt can take them.
-    admitted = admit(conn, outcomes, who=who, is_paused=bool(awaited.paused))
+    admitted = admit(conn, outcomes, who=who, now=now, is_paused=bool(awaited.paused))
     writes = Writes()
     ready = _store(conn, admitted, awaited.changed, writes, now=now)
     # Counting down comes after the resources are written, because a successor that is claimed below reads the
     # values that its predecessors have just stored.
     finished = admitted.finished()
-    free = count_successors(conn, finished, writes, now=now) if finished or writes else []
-    counts = open_tasks(finished) if finished else {}
+    free, counts = _count_down(conn, finished, admitted.successors, writes, now=now)
     hits = list[BreakpointHit]()
     if any(task.hooks or task.stepped for task in free):
         free, hits = breakpoints.partition(conn, free)
@@ -310,6 +328,25 @@ def exchange(
     return Exchange(
         admitted.refused, list(claimed.claims), to_hint, list(ended.stacks.items()), ended.woken, locked
     )
+
+
+def _count_down(
+    conn: Connection,
+    finished: Sequence[FinishedTask],
+    locked: Sequence[Task],
+    writes: Writes,
+    *,
+    now: float,
+) -> tuple[list[Task], Mapping[TraversalNumber, int]]:
+    """Run the writes, and count down successors; return those that are free, and the counts of traversals.
+
+    :param locked: successors that are locked already.
+    """
+    if not finished:
+        if writes:
+            bulk.run(conn, writes)
+        return [], {}
+    return count_successors(conn, finished, writes, now=now, locked=locked), open_tasks(finished)
 
 
 def _hit(hook: str, outcome: Outcome, admitted: Admission) -> BreakpointHit:
@@ -383,10 +420,10 @@ def _store(
     survived = [o.task_id for o in accepted if admitted.rows[o.task_id].losses]
     if survived:
         losses.forget(conn, survived)
-    for state, end in () if admitted.completed else _ENDS.items():
+    for state, end in () if admitted.completion else _ENDS.items():
         if ids := [outcome.task_id for outcome in accepted if outcome.state == state]:
             end(conn, ids)
-    _store_resources(conn, accepted, writes, now=now)
+    _store_resources(conn, [o for o in accepted if o.task_id not in admitted.stored], writes, now=now)
     for leftover in (o.leftover for o in accepted if o.leftover is not None and o.state in FINAL):
         bulk.run(conn, writes)
         orphans.record(conn, leftover, now=now)

@@ -87,26 +87,25 @@ def open_tasks(ended: Sequence[FinishedTask]) -> Counter[TraversalNumber]:
     return Counter(one.task.finish_id for one in ended if one.task.finish_id is not None)
 
 
-def lock_successors(conn: Connection, ended: Iterable[Task], writes: Writes | None = None) -> list[Task]:
+def lock_successors(conn: Connection, ended: Iterable[Task], locked: Sequence[Task] = ()) -> Sequence[Task]:
     """Lock the tasks that wait for these, in the order of their ids; return them.
 
-    :param writes: writes of resources that were put off, to be run first if there are such tasks.
+    :param locked: those of them that the transaction has locked already.
     """
     ids = {TaskId(successor) for task in ended for successor in task.successors}
-    if not ids:
-        return []
-    tasks: list[Task] = []
-    for chunk in chunks(ids):
-        if writes:
-            rows = bulk.read_after(conn, writes, _WAITING, chunk)
-        else:
-            rows = conn.execute(*bulk.by_ids(_WAITING, {"ids": chunk}))
-        tasks += [Task.of(dict(row)) for row in rows.mappings().all()]
-    return tasks
+    if ids == {task.id for task in locked}:
+        return locked
+    results = bulk.in_chunks(conn, _WAITING, ids)
+    return [Task.of(dict(row)) for rows in results for row in rows.mappings().all()]
 
 
 def count_successors(
-    conn: Connection, ended: Sequence[FinishedTask], writes: Writes, *, now: float
+    conn: Connection,
+    ended: Sequence[FinishedTask],
+    writes: Writes,
+    *,
+    now: float,
+    locked: Sequence[Task] = (),
 ) -> list[Task]:
     """Take tasks off the counts of their successors; return those at zero, which still wait.
 
@@ -118,18 +117,19 @@ def count_successors(
     failed task, too, and run.  Only a check continues after a failure: it reports all that is wrong.
 
     :param writes: writes of resources that were put off: they are run, before anything is locked.
+    :param locked: successors that the transaction has locked already.
     """
+    if writes:
+        bulk.run(conn, writes)
     for one in ended:
         if one.task.kind == TaskKind.SCALE and (one.is_done or one.failure is not None):
-            bulk.run(conn, writes)
             notifications.scaling_ended(conn, one.task, one.failure)
     if any(one.fails for one in ended):
-        bulk.run(conn, writes)
         _fail_traversals(conn, ended, now=now)
     counts = Counter(TaskId(successor) for one in ended for successor in one.task.successors)
     free: list[Task] = []
     by_count: dict[int, list[TaskId]] = {}
-    for task in lock_successors(conn, (one.task for one in ended), writes):
+    for task in lock_successors(conn, (one.task for one in ended), locked):
         if is_last(task, counts[task.id]):
             free.append(task)
         else:
@@ -137,8 +137,6 @@ def count_successors(
     for count, ids in sorted(by_count.items()):
         for chunk in chunks(ids):
             conn.execute(*bulk.by_ids(_COUNT_DOWN, {"ids": chunk, "by": count}))
-    if writes:  # No task waits for these.
-        bulk.run(conn, writes)
     return free
 
 

@@ -239,32 +239,46 @@ def complete(conn: Connection, task_ids: Iterable[TaskId]) -> int:
     return _run(conn, _COMPLETE, task_ids)
 
 
+_ATTEMPT: sa.BindParameter[int] = sa.bindparam("claimed_as", type_=sa.Integer)
+_CLAIMANT: sa.BindParameter[str] = sa.bindparam("claimant", type_=sa.String)
+_CLAIMED = sa.and_(
+    OneOf(_T.id), _T.state == TaskState.RUNNING, _T.attempt == _ATTEMPT, _T.member == _CLAIMANT
+)
+_COMPLETE_ATTEMPT = (
+    sa.update(tables.task)
+    .where(_CLAIMED)
+    .values(state=COMPLETE.target, **dict.fromkeys(_FINAL, sa.null()))
+    .returning(tables.task)
+)
+
+
 def _complete_attempts() -> sa.Update:
     t = tables.task
-    claimed = sa.and_(
-        OneOf(_T.id), _T.state == TaskState.RUNNING, _T.attempt == _ATTEMPT, _T.member == _CLAIMANT
-    )
     # The order of their ids is that of all locks of tasks.
-    locked = sa.select(_T.id).where(claimed).order_by(_T.id).with_for_update().subquery("locked")
+    locked = sa.select(_T.id).where(_CLAIMED).order_by(_T.id).with_for_update().subquery("locked")
     values = {"state": COMPLETE.target, **dict.fromkeys(_FINAL, sa.null())}
     return sa.update(t).where(_T.id == locked.c.id).values(**values).returning(t)
 
 
-_ATTEMPT: sa.BindParameter[int] = sa.bindparam("claimed_as", type_=sa.Integer)
-_CLAIMANT: sa.BindParameter[str] = sa.bindparam("claimant", type_=sa.String)
 _COMPLETE_ATTEMPTS = _complete_attempts()
 
 
-def complete_attempts(
-    conn: Connection, task_ids: Iterable[TaskId], *, attempt: int, member: MemberId
-) -> list[Task]:
-    """End tasks well, as far as this attempt of the member still holds them; return them as they were.
+def completing(task_ids: Sequence[TaskId]) -> sa.Update:
+    """Return the statement that ends tasks well if an attempt of a member still holds them.
 
-    One statement locks the rows, compares and ends.  The database must know UPDATE ... RETURNING.
+    It locks the rows, compares and ends, and returns them; see `Task.while_claimed`.  The database must know
+    UPDATE ... RETURNING.  Its parameters are `ids`, `claimed_as`, the attempt, and `claimant`, the member.
     """
-    results = bulk.in_chunks(conn, _COMPLETE_ATTEMPTS, task_ids, claimed_as=attempt, claimant=member)
+    return _COMPLETE_ATTEMPT if len(task_ids) == 1 else _COMPLETE_ATTEMPTS
+
+
+def complete_attempts(
+    conn: Connection, task_ids: Sequence[TaskId], *, attempt: int, member: MemberId
+) -> list[Task]:
+    """End tasks well, as far as this attempt of the member still holds them; return them as they were."""
+    results = bulk.in_chunks(conn, completing(task_ids), task_ids, claimed_as=attempt, claimant=member)
     rows = [dict(row) for result in results for row in result.mappings().all()]
-    return [Task.of({**row, "state": TaskState.RUNNING, "member": member}) for row in rows]
+    return [Task.while_claimed(row, member) for row in rows]
 
 
 def fail(conn: Connection, task_ids: Iterable[TaskId]) -> int:

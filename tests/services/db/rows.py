@@ -219,7 +219,9 @@ def claim_now(conn: Connection, ids: Sequence[TaskId], waiting: Sequence[Task] =
 
 def outcome(claim: Claim, state: TaskState = TaskState.DONE, **fields: typing.Any) -> Outcome:
     """Return the outcome of the claimed task."""
-    return Outcome(claim.task.id, claim.task.attempt, state, claim.resource.id, **fields)
+    task = claim.task
+    fields = {"successors": task.successors, **fields}
+    return Outcome(task.id, task.attempt, state, claim.resource.id, **fields)
 
 
 def task(database: Database, task_id: TaskId) -> Task:

@@ -15,9 +15,10 @@ CHECKED_BY = {
     "stacks": ("test_locks", "test_purge"),
     "statements": ("test_installation",),
     "traversals": ("test_traversals",),
+    "usage": ("test_usage",),
     "work/claim": ("test_claims", "test_locks"),
     # Commits at once wait for each other's rows, and deadlock where the order is wrong.
-    "work/commit": ("test_commits",),
+    "work/commit": ("test_commits", "test_completion"),
     "work/due_tasks": ("test_parking", "test_locks"),
     "work/tasks": ("test_states", "test_parking"),
 }

@@ -248,7 +248,7 @@ def statements_of(database: Database, transaction: Callable[[], object]) -> list
     return [", ".join(f"{verb} {table}" for verb, table in words) for words in parts if words]
 
 
-_FIRST_WORDS = re.compile(r"(?:^|AS \n?\(|\)\n )(SELECT|INSERT INTO|UPDATE|DELETE FROM)\W+(\w+)")
+_FIRST_WORDS = re.compile(r"(?:^|AS \n?\(|\)\n |UNION ALL )(SELECT|INSERT INTO|UPDATE|DELETE FROM)\W+(\w+)")
 
 
 @on("postgresql")
@@ -261,8 +261,7 @@ def test_a_batch_of_any_size_takes_as_many_statements_and_its_traversal_ends_it(
         hinted = graph.ids[count : 2 * count]
         texts = statements_of(database, lambda: step(database, outcomes, hinted, slots=count))  # noqa: B023
         assert texts == [
-            "UPDATE task",  # the fence, and the ends
-            "UPDATE resource",
+            "UPDATE task, UPDATE resource, SELECT ended",  # the fence, and the ends
             "SELECT task",  # the claims
             "SELECT claimed, SELECT resource",  # in one, and locked once
             "UPDATE task, UPDATE resource, INSERT INTO event, UPDATE traversal",
@@ -270,7 +269,7 @@ def test_a_batch_of_any_size_takes_as_many_statements_and_its_traversal_ends_it(
 
 
 @on("postgresql")
-def test_a_link_of_a_chain_takes_four_statements(database: Database) -> None:
+def test_a_link_of_a_chain_takes_three_statements(database: Database) -> None:
     graph = store_graph(database, {"a": [], "b": ["a"], "c": ["b"]})
     [claim] = claim_all(database, graph.ids[:1])
     ended = [outcome(claim, changes={"status": "COMPLETE"})]
@@ -279,8 +278,8 @@ def test_a_link_of_a_chain_takes_four_statements(database: Database) -> None:
         database, lambda: claimed.extend(claim.resource.name for claim in step(database, ended).claims)
     )
     assert texts == [
-        "UPDATE task",  # the fence, and the end
-        "UPDATE resource, SELECT task",  # the successor, which is claimed without being announced
+        # The fence, the end, and the successor, which is claimed without being announced.
+        "UPDATE task, UPDATE resource, SELECT ended, SELECT successors",
         "SELECT claimed, SELECT resource",
         "UPDATE task, UPDATE resource, INSERT INTO event, UPDATE traversal",
     ]

@@ -123,7 +123,7 @@ OPERATIONS: dict[str, tuple[Act, list[str]]] = {
         lambda conn, graph, _: claim.lock(conn, running(conn, graph)),
         ["task"],
     ),
-    "store an end": (exchange(TaskState.DONE), ["task", "task"]),
+    "store an end": (exchange(TaskState.DONE), ["task"]),  # The end itself locks its own task.
     "store a failure": (
         exchange(TaskState.FAILED, reason="no"),
         ["task", "task", "traversal", "task", "task"],
