@@ -269,7 +269,7 @@ def insertion(
 
 
 def insertions(conn: Connection, rows: NewRows) -> Iterator[Write]:
-    """Yield the writes that insert rows of several tables: on PostgreSQL one write if they are few.
+    """Return the writes that insert rows of several tables: on PostgreSQL one write if they are few.
 
     Such a write counts the rows of the first table, which has some.  Its parts are executed in no order, so
     no row may need another one to exist.
@@ -277,16 +277,21 @@ def insertions(conn: Connection, rows: NewRows) -> Iterator[Write]:
     :param rows: those of an iterator are made as needed.
     """
     remaining = {table: iter(of_table) for table, of_table in rows.items()}
-    if conn.dialect.name == "postgresql":
-        first: dict[sa.Table, list[Row]] = {}
-        for table, of_table in remaining.items():
-            first[table] = list(itertools.islice(of_table, FEW + 1))
-        if 0 < sum(map(len, first.values())) <= FEW:
-            yield _insertion_of_few(conn, {table: of_table for table, of_table in first.items() if of_table})
-            return
-        remaining = {table: itertools.chain(first[table], remaining[table]) for table in remaining}
-    for table, of_table in remaining.items():
-        while chunk := list(itertools.islice(of_table, INSERTED_TOGETHER)):
+    first = {table: list(itertools.islice(of_table, FEW + 1)) for table, of_table in remaining.items()}
+    if sum(map(len, first.values())) > FEW:
+        return _insertions_of_many(
+            conn, {table: itertools.chain(first[table], remaining[table]) for table in remaining}
+        )
+    few = {table: of_table for table, of_table in first.items() if of_table}
+    if few and conn.dialect.name == "postgresql":
+        return iter([_insertion_of_few(conn, few)])
+    return iter([insertion(conn, table, of_table) for table, of_table in few.items()])
+
+
+def _insertions_of_many(conn: Connection, rows: NewRows) -> Iterator[Write]:
+    for table, of_table in rows.items():
+        remaining = iter(of_table)
+        while chunk := list(itertools.islice(remaining, INSERTED_TOGETHER)):
             yield insertion(conn, table, chunk)
 
 
@@ -320,8 +325,16 @@ def insert_new_together(conn: Connection, rows: NewRows) -> None:
 
     :raises RetryTransaction: a row has an id of one of them.
     """
+    execute_new(conn, insertions(conn, rows))
+
+
+def execute_new(conn: Connection, writes: Iterable[Write]) -> None:
+    """Insert rows whose ids this transaction has made; see id_source.py.
+
+    :raises RetryTransaction: a row has one of them.
+    """
     try:
-        for write in insertions(conn, rows):
+        for write in writes:
             conn.execute(*write)
     except oslo_errors.DBDuplicateEntry as error:
         raise RetryTransaction from error

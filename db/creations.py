@@ -15,5 +15,6 @@ def insert(conn: Connection, stack: Stack, event: Event, rows: NewRows) -> None:
     :raises RetryTransaction: a row has an id of the new ones.
     """
     stacks.insert(conn, stack, {**events.new_rows([event]), **rows})
-    events.put_down(conn, [event])
+    if event.has_sinks:
+        events.put_down(conn, [event])
     notifications.about_stacks(conn, [stack.id])

@@ -1,7 +1,7 @@
 """Rows of stacks: one compare-and-swap for each change of state."""
 
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 
@@ -25,21 +25,28 @@ def insert(conn: Connection, stack: Stack, others: bulk.NewRows = MappingProxyTy
     """Store a new stack with its tags.
 
     :param others: new rows of other tables that are stored with it, as by `bulk.insert_new_together`.
-    :raises NameTaken: a living stack of the project has the name; the transaction cannot continue.
+    :raises NameTaken: a living stack of the project has the name, or a stack has the id, which is that of a
+        nested stack; the transaction cannot continue.
     :raises RetryTransaction: a row has an id of the others.
     """
+    writes = _insertions(conn, [stack], others)
     try:
-        _insert(conn, [stack], others)
+        usage.write(conn, next(writes), usage.of_stacks([stack]))
     except oslo_errors.DBDuplicateEntry as error:
-        if _is_of_name(error):
+        if _is_of_stack(error):
             raise NameTaken(stack.name) from error
         raise RetryTransaction from error
+    bulk.execute_new(conn, writes)
 
 
-def _is_of_name(error: oslo_errors.DBDuplicateEntry) -> bool:
-    """Return whether a duplicate is that of a name; each database says the constraint or its columns."""
+def _is_of_stack(error: oslo_errors.DBDuplicateEntry) -> bool:
+    """Return whether the first write of `_insertions` has met another stack, and no row of another table.
+
+    PostgreSQL says the table; on the others that write has the stack's row only.
+    """
     cause: typing.Any = error.inner_exception
-    return "live_name" in str(getattr(cause, "orig", cause))  # Not in the statement, which has all columns.
+    diagnosis = getattr(getattr(cause, "orig", cause), "diag", None)
+    return diagnosis is None or diagnosis.table_name == tables.stack.name
 
 
 def insert_many(conn: Connection, stacks: Sequence[Stack]) -> None:
@@ -48,20 +55,19 @@ def insert_many(conn: Connection, stacks: Sequence[Stack]) -> None:
     :raises DBDuplicateEntry: a living stack of the project has a name; the transaction cannot continue.
     """
     if stacks:
-        _insert(conn, stacks, {})
+        writes = _insertions(conn, stacks, {})
+        usage.write(conn, next(writes), usage.of_stacks(stacks))
+        bulk.execute_new(conn, writes)
 
 
-def _insert(conn: Connection, stacks: Sequence[Stack], others: bulk.NewRows) -> None:
+def _insertions(conn: Connection, stacks: Sequence[Stack], others: bulk.NewRows) -> Iterator[Write]:
     rows: bulk.NewRows = {
         tables.stack: map(_row, stacks),
         tables.stack_tag: [row for stack in stacks for row in _tag_rows(stack, stack.tags)],
         tables.content_use: content.uses({stack.id: contents_of(vars(stack)) for stack in stacks}),
         **others,
     }
-    writes = bulk.insertions(conn, rows)
-    usage.write(conn, next(writes), usage.of_stacks(stacks))
-    for write in writes:
-        conn.execute(*write)
+    return bulk.insertions(conn, rows)
 
 
 def _row(stack: Stack) -> dict[str, Json]:

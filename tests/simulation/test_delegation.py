@@ -149,7 +149,7 @@ def scene(tmp_path: pathlib.Path) -> Scene:
 def stumbling(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Let the next stack be impossible to store."""
 
-    def insert(conn: Json, stack: Stack) -> None:
+    def insert(conn: Json, stack: Stack, others: Json) -> None:
         monkeypatch.undo()
         raise error
 

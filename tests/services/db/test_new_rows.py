@@ -167,6 +167,7 @@ def _created(database: Database, stack: Stack, *, tasks_of: int = 1) -> tuple[Ta
     return database.write(insert)
 
 
+@on(*SERVERS)
 @pytest.mark.parametrize("count", [1, bulk.FEW, bulk.INSERTED_TOGETHER + 1])
 def test_a_new_stack_is_stored_with_all_rows_of_its_first_traversal(database: Database, count: int) -> None:
     stack = a_stack(name=f"of {count}", tags=("b", "a"))
@@ -188,15 +189,19 @@ def test_a_new_stack_is_stored_with_all_rows_of_its_first_traversal(database: Da
         assert set(used) == {stack.template_id, stack.environment_id, stack.files_id}
 
 
-def test_a_creation_under_a_taken_id_is_run_again_and_one_of_a_taken_name_is_not(database: Database) -> None:
+@on(*SERVERS)
+def test_a_creation_under_taken_ids_of_rows_is_run_again_and_one_of_a_taken_stack_is_not(
+    database: Database,
+) -> None:
     same = Process(database.url)
     other = Process(database.url)
     first, second = a_stack(name="live_name"), a_stack(name="live_names")
     taken = _created(same.database, first)
     assert _created(other.database, second) != taken
     assert other.again == 1
-    with pytest.raises(NameTaken):
-        _created(other.database, a_stack(name=first.name))
-    assert other.again == 1
+    for clash in (a_stack(name=first.name), a_stack(name="another", id=first.id)):
+        with pytest.raises(NameTaken):
+            _created(other.database, clash)
+    assert other.again == 1, "a nested stack has the same id each time"
     same.database.close()
     other.database.close()
