@@ -23,7 +23,7 @@ from .connection import Channel, client_of
 from .limits import ConnectionLimits, Fairness, RequestLimits
 from .polled import PolledMap
 from .request import Parser, Refusal
-from .workers import Workers
+from .workers import BEGINS_FOR, Workers
 
 LOG = logging.getLogger(__name__)
 HEALTH = "/healthcheck"
@@ -110,7 +110,10 @@ class WaitressServer(TcpWSGIServer):
             for channel in list(self.active_channels.values()):
                 channel.expire(now, self._limits)
             self._polled.touch_all()
-        self._polled.serve(TURN)
+        waits = self.task_dispatcher.waits
+        self._polled.serve(BEGINS_FOR if waits else TURN)
+        if waits:
+            self.task_dispatcher.look()
         self.beat = self.monotonic()
 
     def add_task(self, task: Channel) -> None:

@@ -2,8 +2,10 @@
 
 import threading
 
+import pytest
 from harness.waiting import wait_for
-from stoker.cli.http.workers import Workers
+from stoker.cli.http import workers as module
+from stoker.cli.http.workers import BEGINNING, Workers
 
 
 class Request:
@@ -38,4 +40,30 @@ def test_projects_with_the_same_load_are_served_in_the_order_of_their_requests()
         wait_for(lambda: len(order) == 6, 60)
         assert order == ["first", "b1", "a1", "b2", "c1", "a2"]
     finally:
+        workers.shutdown(timeout=1)
+
+
+def test_few_requests_begin_at_a_time_and_more_when_those_end_or_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "BEGINS_FOR", 3600.0)
+    order: list[str] = []
+    ends = [threading.Event() for _ in range(BEGINNING + 3)]
+    workers = Workers("test", BEGINNING + 3)
+    try:
+        for number, end in enumerate(ends):
+            workers.add(Request(str(number), order, end))
+        wait_for(lambda: len(order) == BEGINNING, 60)
+        workers.look()
+        ends[0].set()
+        wait_for(lambda: len(order) == BEGINNING + 1, 60)
+        workers.look()
+        assert len(workers.queue) == 2
+        monkeypatch.setattr(module, "BEGINS_FOR", 0.0)
+        for count in (BEGINNING + 2, BEGINNING + 3):
+            workers.look()
+            wait_for(lambda count=count: len(order) == count, 60)  # type: ignore[misc]
+    finally:
+        for end in ends:
+            end.set()
         workers.shutdown(timeout=1)

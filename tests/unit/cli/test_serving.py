@@ -16,6 +16,7 @@ from stoker.cli.http import connection, server
 from stoker.cli.http.connection import client_of
 from stoker.cli.http.limits import ConnectionLimits, Fairness, RequestLimits
 from stoker.cli.http.server import HttpServer
+from stoker.cli.http.workers import BEGINNING
 
 HOST = b"Host: h\r\n"
 SMALL = RequestLimits(head=4000, fields=20, body=1000)
@@ -307,6 +308,15 @@ def test_health_is_answered_while_all_workers_are_busy(make_site: Callable[..., 
     assert [path for path, _ in site.requests] == ["/gate", "/gate", "/healthcheck"]
     site.gate.set()
     assert [status(client) for client in busy] == [200] * 4
+
+
+def test_requests_that_last_have_all_threads(make_site: Callable[..., Site]) -> None:
+    count = 2 * BEGINNING + 1
+    site = make_site(threads=count)
+    busy = [site.send(get("/gate")) for _ in range(count)]
+    wait_for(lambda: len(site.requests) == count)
+    site.gate.set()
+    assert [status(client) for client in busy] == [200] * count
 
 
 def test_a_projects_requests_hold_its_share_of_the_threads(make_site: Callable[..., Site]) -> None:
