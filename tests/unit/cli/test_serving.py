@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import random
+import select
 import socket
 import threading
 import time
@@ -317,6 +318,44 @@ def test_requests_that_last_have_all_threads(make_site: Callable[..., Site]) -> 
     wait_for(lambda: len(site.requests) == count)
     site.gate.set()
     assert [status(client) for client in busy] == [200] * count
+
+
+def test_a_process_with_connections_leaves_new_ones_to_others_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listener = server.listen("127.0.0.1", 0)
+    created = HttpServer(
+        lambda e, s: s("200 OK", [("Content-Length", "2")]) and [] or [b"ok"], host="", port=0, threads=1
+    )
+    address = ("127.0.0.1", created.start(listener))
+    try:
+        with socket.create_connection(address, timeout=60) as first:
+            first.sendall(get())
+            assert status(first) == 200  # It had no connection.
+            monkeypatch.setattr(server, "YIELDS_FOR", 3600.0)
+            with socket.create_connection(address, timeout=60) as second:
+                # As another process does, which has the same socket.
+                assert select.select([listener], [], [], 60)[0]
+                listener.accept()[0].close()
+                assert second.recv(1) == b""
+    finally:
+        created.stop()
+
+
+def test_a_connection_that_no_other_process_accepts_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "YIELDS_FOR", 0.1)
+    created = HttpServer(
+        lambda e, s: s("200 OK", [("Content-Length", "2")]) and [] or [b"ok"], host="", port=0, threads=1
+    )
+    address = ("127.0.0.1", created.start(server.listen("127.0.0.1", 0)))
+    try:
+        with contextlib.ExitStack() as opened:
+            for _ in range(3):
+                client = opened.enter_context(socket.create_connection(address, timeout=60))
+                client.sendall(get())
+                assert status(client) == 200
+    finally:
+        created.stop()
 
 
 def test_a_projects_requests_hold_its_share_of_the_threads(make_site: Callable[..., Site]) -> None:
