@@ -100,7 +100,8 @@ def test_a_word_takes_its_arrows_and_changes_nothing_else(database: Database, na
 
 
 @on("postgresql", "sqlite")
-def test_an_attempt_completes_its_task_alone_and_gets_it_as_it_was(database: Database) -> None:
+@pytest.mark.parametrize("each", [False, True])
+def test_an_attempt_completes_its_task_alone_and_gets_it_as_it_was(database: Database, each: bool) -> None:
     ids = store_graph(
         database, {name: [] for name in ("held", "older", "other", "cancelled", "not-asked")}
     ).ids
@@ -110,9 +111,14 @@ def test_an_attempt_completes_its_task_alone_and_gets_it_as_it_was(database: Dat
     ):
         set_task(database, task_id, **columns)
     before = [task(database, task_id) for task_id in ids]
-    completed = database.write(
-        lambda conn: transitions.complete_attempts(conn, ids[:-1], attempt=1, member=A.member)
-    )
+    batches = [[task_id] for task_id in ids[:-1]] if each else [ids[:-1]]
+    completed = [
+        one
+        for batch in batches
+        for one in database.write(
+            lambda conn: transitions.complete_attempts(conn, batch, attempt=1, member=A.member)  # noqa: B023
+        )
+    ]
     assert [(one.id, one.state, one.member) for one in completed] == [(ids[0], TaskState.RUNNING, A.member)]
     assert completed[0].successors == claims[0].task.successors
     ended = task(database, ids[0])
