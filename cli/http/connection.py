@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable
 
 from waitress.channel import HTTPChannel
-from waitress.task import ErrorTask
+from waitress.task import ErrorTask, WSGITask
 
 from .limits import ConnectionLimits
 from .polled import PolledMap
@@ -40,6 +40,28 @@ class _RefusalTask(ErrorTask):
         super().execute()
 
 
+class _AnswerTask(WSGITask):
+    """Sends the head of an answer together with the beginning of its body: one call less of the system."""
+
+    channel: "Channel"
+    wrote_header: bool
+
+    def write(self, data: bytes) -> None:
+        """Send a part of the body; waitress and the application call it."""
+        if not data or not self.complete or self.wrote_header:
+            super().write(data)
+            return
+        self.channel.head = self.build_response_header()
+        self.wrote_header = True
+        try:
+            super().write(data)
+        finally:
+            head = self.channel.head
+            self.channel.head = b""  # It must not be in the next answer.
+        if head:  # The answer has no body.
+            self.channel.write_soon(head)
+
+
 class Channel(HTTPChannel):
     """One connection.
 
@@ -49,6 +71,7 @@ class Channel(HTTPChannel):
 
     parser_class: type[Parser]
     error_task_class = _RefusalTask
+    task_class = _AnswerTask
     request: Parser | None
     will_close: bool
     close_when_flushed: bool
@@ -62,6 +85,7 @@ class Channel(HTTPChannel):
         self._refused = False
         self._lingers_until: float | None = None
         self._polled = polled
+        self.head = b""
         super().__init__(server, sock, addr, server.adj, map=polled)
 
     @property
@@ -89,6 +113,16 @@ class Channel(HTTPChannel):
         with self._polled.answering(self._fileno):
             super().service()
         self._progress = self._monotonic()
+
+    def write_soon(self, data: typing.Any) -> int:
+        """Send data, and before it the head of the answer if that has not been sent; waitress calls it."""
+        head = self.head
+        self.head = b""
+        if head and len(data) > PIECE:  # A copy would cost more.
+            super().write_soon(head)
+        elif head:
+            data = head + data
+        return int(super().write_soon(data))
 
     def _flush_some(self, do_close: bool = True) -> bool:
         sent = bool(super()._flush_some(do_close=do_close))

@@ -66,6 +66,7 @@ class WaitressServer(TcpWSGIServer):
 
     :param sock: the socket, bound to its address.
     :param fairness: the shares of projects; None: all requests count as those of one, which has all threads.
+    :param is_shared: whether other processes accept connections from the socket, too.
     :param monotonic: a clock whose seconds never jump.
     """
 

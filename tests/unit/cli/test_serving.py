@@ -56,7 +56,10 @@ class Site:
         if path.endswith("/gate"):
             self.gate.wait(60)
         answer = b"x" * 32 * MEGABYTE if path == "/big" else body[:1000] or b"ok"
-        start_response("200 OK", [("Content-Length", str(len(answer)))])
+        if path == "/empty":
+            start_response("204 No Content", [])  # Its body is not sent.
+        else:
+            start_response("200 OK", [("Content-Length", str(len(answer)))])
         return [answer]
 
     def connect(self) -> socket.socket:
@@ -309,6 +312,30 @@ def test_health_is_answered_while_all_workers_are_busy(make_site: Callable[..., 
     assert [path for path, _ in site.requests] == ["/gate", "/gate", "/healthcheck"]
     site.gate.set()
     assert [status(client) for client in busy] == [200] * 4
+
+
+def test_the_head_of_an_answer_is_sent_with_the_beginning_of_its_body(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[bytes] = []
+    send = connection.Channel.send
+
+    def noting(channel: connection.Channel, data: bytes, do_close: bool = True) -> int:
+        sent.append(bytes(data))
+        return int(send(channel, data, do_close=do_close))
+
+    monkeypatch.setattr(connection.Channel, "send", noting)
+    client = site.connect()
+    for path in ("/", "/", "/big"):
+        sent.clear()
+        client.sendall(get(path))
+        assert status(client) == 200
+        assert (len(sent) == 1) == (path == "/")
+        assert [data.count(b"HTTP/1.1 ") for data in sent] == [1, *[0] * (len(sent) - 1)]
+    sent.clear()
+    client.sendall(get("/empty"))
+    assert client.recv(MEGABYTE).startswith(b"HTTP/1.1 204 ")
+    assert [data.count(b"HTTP/1.1 ") for data in sent] == [1]
 
 
 def test_requests_that_last_have_all_threads(make_site: Callable[..., Site]) -> None:
