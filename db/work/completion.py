@@ -32,7 +32,8 @@ class Completion:
 
     :ivar tasks: as they were while they ran.
     :ivar stored: those of them whose resources have the changes already.
-    :ivar successors: tasks that wait for them, and that the claims knew; their rows are locked.
+    :ivar successors: tasks that wait for them, and that the claims knew, in the order of their ids; the rows
+        are locked.
     """
 
     tasks: Sequence[Task]
@@ -42,7 +43,7 @@ class Completion:
 
 def only_change(conn: Connection, outcomes: Sequence[Outcome], *, now: float) -> Write | None:
     """Return the one write of all that ended tasks change besides their rows and events, if there is one."""
-    if len(outcomes) > bulk.BATCH or any(o.remove or o.copy or o.leftover is not None for o in outcomes):
+    if len(outcomes) > bulk.BATCH or any(outcome.remove or outcome.copy for outcome in outcomes):
         return None
     writes = Writes()
     changed = [{**outcome.changes, "id": outcome.resource_id} for outcome in outcomes if outcome.changes]
@@ -70,7 +71,7 @@ def complete_and_store(
     ended = [Task.while_claimed(dict(row), member) for row in rows if row["id"] in resource_ids]
     successors = [Task.of(dict(row)) for row in rows if row["id"] not in resource_ids]
     stored = (task.id for task in ended if _is_stored(task, resource_ids[task.id]))
-    return Completion(ended, frozenset(stored), sorted(successors, key=lambda task: task.id))
+    return Completion(ended, frozenset(stored), successors)
 
 
 def _is_stored(task: Task, resource_id: ResourceId) -> bool:

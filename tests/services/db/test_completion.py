@@ -1,5 +1,6 @@
 """The end of tasks as one statement: what it leaves alone, and the successors that it cannot see."""
 
+import re
 import threading
 
 import pytest
@@ -7,6 +8,7 @@ import sqlalchemy as sa
 from harness.waiting import wait_for
 from services.db.rows import NOW, A, B, claim_all, on, outcome, resource, set_task, step, store_graph, task
 from stoker.db.engine import Database
+from stoker.db.errors import NotFound
 from stoker.db.schema import tables
 from stoker.db.states import Standing, TaskState
 
@@ -44,6 +46,28 @@ def test_a_result_is_stored_with_the_resource_that_it_names(database: Database) 
     step(database, [outcome(claim, changes=CHANGES)])
     rows = [resource(database, graph.resources[name]) for name in ("one", "another")]
     assert [row.physical_id for row in rows] == ["new", None]
+
+
+def test_a_row_is_removed_though_another_one_changes_beside_it(database: Database) -> None:
+    graph = store_graph(database, {"gone": [], "changed": []})
+    gone, changed = claim_all(database, graph.ids)
+    step(database, [outcome(gone, remove=True), outcome(changed, changes=CHANGES)])
+    with pytest.raises(NotFound):
+        resource(database, graph.resources["gone"])
+    assert resource(database, graph.resources["changed"]).physical_id == "new"
+
+
+@on("postgresql")
+def test_the_successors_are_locked_in_the_order_of_their_ids(database: Database) -> None:
+    graph = store_graph(database, {"one": [], "left": ["one"], "right": ["one"]})
+    [claim] = claim_all(database, [graph.tasks["one"]])
+    texts: list[str] = []
+    record = lambda conn, cursor, text, *_: texts.append(text)  # noqa: E731
+    sa.event.listen(database.engine, "before_cursor_execute", record)
+    step(database, [outcome(claim, changes=CHANGES)])
+    sa.event.remove(database.engine, "before_cursor_execute", record)
+    [text] = (text for text in texts if "successors" in text.partition("UNION ALL")[2])
+    assert re.search(r"ORDER BY task.id\s+FOR UPDATE", text)
 
 
 @pytest.mark.parametrize("known", [[], ["left"], ["left", "next", "gone"]])
