@@ -49,6 +49,8 @@ BELIEVED_AFTER = 60.0
 """The same if only the server has the new time: an operator may correct its clock in the meantime."""
 KEPT_FOR = 60.0
 """Seconds for which a thread keeps a connection; see `Database.keeping`."""
+KEPT_FROM = 8
+"""Connections of a pool from which a thread may keep one: as many as a conductor needs."""
 WARN_EVERY = 60.0
 """Seconds between two warnings about the same difference."""
 
@@ -297,7 +299,8 @@ class Database:
     :ivar ids: makes the ids of new rows.
 
     :param url: SQLAlchemy URL: ``sqlite:////path``, ``postgresql+psycopg://…`` or ``mysql+pymysql://…``.
-    :param pool_size: most connections, kept open once made; each thread in a transaction takes one.
+    :param pool_size: most connections, kept open once made; each thread in a transaction takes one,
+        and one that is `keeping` has one between transactions, too.
     :param limits: seconds that waits may take.
     :param clock: the server's clock; every few seconds a transaction that runs anyway measures it.
     :param ids: source of the ids of new rows; None: a source by that clock.
@@ -334,6 +337,7 @@ class Database:
         self._answered = answered
         self._committed = committed
         self._limits = limits
+        self._pool_size = pool_size
         self._kept = _KeptConnection()
         self._engine = make_engine(url, pool_size, limits)
         self._read_options = read_options(self.dialect)
@@ -376,13 +380,14 @@ class Database:
 
     @contextlib.contextmanager
     def keeping(self) -> Iterator[None]:
-        """Let the writing transactions of this thread share one connection of the pool.
+        """Let the writing transactions of this thread share one connection, if the pool has enough of them.
 
         To take one and to give it back is a fifteenth of the processor time of a transaction of four
-        statements.  It returns after an error, and each minute: the pool replaces old connections.
+        statements.  It returns after an error, and each minute: the pool replaces old connections.  Brief
+        transactions, whose limits MariaDB keeps for the session, take one of their own.
         """
         kept = self._kept
-        kept.is_used = True
+        kept.is_used = self._pool_size >= KEPT_FROM
         try:
             yield
         finally:
@@ -424,7 +429,7 @@ class Database:
 
     def _once(self, transaction: Callable[[Connection], T], *, write: bool, brief: bool) -> T:
         try:
-            with self._connection(write=write) as conn:
+            with self._connection(is_kept=write and not brief) as conn:
                 return self._within(conn, transaction, write=write, brief=brief)
         except (sa.exc.DBAPIError, oslo_errors.DBError) as error:
             cause = translated(error)
@@ -478,9 +483,9 @@ class Database:
             # The transaction has ended, well or not; the next one gets another connection.
             conn.invalidate()
 
-    def _connection(self, *, write: bool) -> contextlib.AbstractContextManager[Connection]:
+    def _connection(self, *, is_kept: bool) -> contextlib.AbstractContextManager[Connection]:
         kept = self._kept
-        return kept.lend(self._connect) if write and kept.is_used else self._connect()
+        return kept.lend(self._connect) if is_kept and kept.is_used else self._connect()
 
     def _connect(self) -> Connection:
         try:

@@ -46,7 +46,11 @@ def _is_of_stack(error: oslo_errors.DBDuplicateEntry) -> bool:
     """
     cause: typing.Any = error.inner_exception
     diagnosis = getattr(getattr(cause, "orig", cause), "diag", None)
-    return diagnosis is None or diagnosis.table_name == tables.stack.name
+    return diagnosis is None or diagnosis.table_name in _OF_STACK
+
+
+_OF_STACK = {table.name for table in (tables.stack, tables.stack_tag, tables.content_use)}
+"""Names of tables whose rows of a new stack have its id."""
 
 
 def insert_many(conn: Connection, stacks: Sequence[Stack]) -> None:
@@ -57,7 +61,8 @@ def insert_many(conn: Connection, stacks: Sequence[Stack]) -> None:
     if stacks:
         writes = _insertions(conn, stacks, {})
         usage.write(conn, next(writes), usage.of_stacks(stacks))
-        bulk.execute_new(conn, writes)
+        for write in writes:
+            conn.execute(*write)
 
 
 def _insertions(conn: Connection, stacks: Sequence[Stack], others: bulk.NewRows) -> Iterator[Write]:

@@ -7,6 +7,9 @@ ended, and then locks their successors: in the order that all transactions keep 
 All its parts see the rows as they were when it began, or as they are once it has their locks.  So of a task's
 successors it finds those that the claim knew.  Who adds another one locks the task: the row that is returned
 names it, and the caller locks it then.
+
+Of a task whose traversal was superseded not all changes count, so its resource is stored behind that, and
+locked after the successors.  A transaction that meets this one in a circle is run again.
 """
 
 import functools
@@ -42,8 +45,13 @@ class Completion:
 
 
 def only_change(conn: Connection, outcomes: Sequence[Outcome], *, now: float) -> Write | None:
-    """Return the one write of all that ended tasks change besides their rows and events, if there is one."""
+    """Return the one write of all that ended tasks change besides their rows and events, if there is one.
+
+    Two outcomes of one resource are no such write: the fence may let one of them pass, and not the other.
+    """
     if len(outcomes) > bulk.BATCH or any(outcome.remove or outcome.copy for outcome in outcomes):
+        return None
+    if len({outcome.resource_id for outcome in outcomes}) < len(outcomes):
         return None
     writes = Writes()
     changed = [{**outcome.changes, "id": outcome.resource_id} for outcome in outcomes if outcome.changes]

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -46,6 +47,22 @@ def test_a_result_is_stored_with_the_resource_that_it_names(database: Database) 
     step(database, [outcome(claim, changes=CHANGES)])
     rows = [resource(database, graph.resources[name]) for name in ("one", "another")]
     assert [row.physical_id for row in rows] == ["new", None]
+
+
+@pytest.mark.parametrize("is_late_first", [False, True])
+def test_of_two_results_for_one_resource_that_of_the_attempt_is_stored(
+    database: Database, is_late_first: bool
+) -> None:
+    graph = store_graph(database, {"late": [], "held": []})
+    late, held = claim_all(database, graph.ids)
+    set_task(database, late.task.id, state=TaskState.CANCELLED)
+    set_task(database, held.task.id, resource_id=late.resource.id)
+    outcomes = [
+        replace(outcome(claim, changes={"physical_id": name}), resource_id=late.resource.id)
+        for claim, name in ((late, "late"), (held, "held"))
+    ]
+    step(database, outcomes if is_late_first else outcomes[::-1])
+    assert resource(database, late.resource.id).physical_id == "held"
 
 
 def test_a_row_is_removed_though_another_one_changes_beside_it(database: Database) -> None:

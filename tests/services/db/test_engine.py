@@ -77,6 +77,23 @@ def test_a_thread_keeps_one_connection_for_what_it_writes_but_not_after_an_error
     assert len(taken) == 9
 
 
+@on("postgresql", "mariadb")
+def test_a_brief_transaction_leaves_the_connection_that_a_thread_keeps_alone(database: Database) -> None:
+    with database.keeping():
+        for value in range(3):
+            database.write(lambda conn: add(conn, f"brief {value}"), brief=True)  # noqa: B023
+            database.write(lambda conn: add(conn, f"kept {value}"))  # noqa: B023
+    assert len(values(database)) == 6
+
+
+def test_a_thread_keeps_no_connection_of_a_small_pool(database: Database) -> None:
+    small = Database(database.url, pool_size=1)
+    with small.keeping():
+        small.write(lambda conn: add(conn, "one"))
+        assert values(small) == {"one": 0}
+    small.close()
+
+
 @on("postgresql")
 def test_only_a_transaction_that_writes_begins_at_the_server(database: Database) -> None:
     def status(conn: sa.Connection) -> str:

@@ -205,3 +205,15 @@ def test_a_creation_under_taken_ids_of_rows_is_run_again_and_one_of_a_taken_stac
     assert other.again == 1, "a nested stack has the same id each time"
     same.database.close()
     other.database.close()
+
+
+def test_one_of_many_new_stacks_that_exists_already_is_an_error_whichever_it_is(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "FEW", 1)
+    monkeypatch.setattr(bulk, "INSERTED_TOGETHER", 1)
+    first = a_stack(name="first")
+    database.write(lambda conn: stacks.insert_many(conn, [first]))
+    for new in ([a_stack(name="second"), first], [first, a_stack(name="second")]):
+        with pytest.raises(DBDuplicateEntry):
+            database.write(lambda conn: stacks.insert_many(conn, new))  # noqa: B023
