@@ -138,7 +138,12 @@ def heat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
         real_heat = stack.enter_context(RealHeat(cloud))
         project = cloud.make_project(ROLES)
         folder = tmp_path_factory.mktemp("stoker")
-        paths, before, guest = stacks_in_heat(Orchestration(real_heat.api, project), cloud, folder / "guest")
+        try:
+            heat_api = Orchestration(real_heat.api, project)
+            paths, before, guest = stacks_in_heat(heat_api, cloud, folder / "guest")
+        except AssertionError as error:
+            error.add_note(real_heat.story())
+            raise
         evening = stack.enter_context(evening_in(folder, cloud, real_heat, project))
         earlier = writes(cloud, project)
         by_api = read_by_api(folder, real_heat.api, cloud, project)

@@ -93,9 +93,9 @@ class RealHeat:
             self._launch([*python, name, module, str(self._ports[name]), requests_file, *arguments], name)
         self._launch([str(BIN / "heat-engine"), *arguments], "heat-engine")
         for root in (self.api, self.cfn):
-            wait_for(lambda root=root: _answers(root), START_WITHIN, self._story)  # type: ignore[misc]
+            wait_for(lambda root=root: _answers(root), START_WITHIN, self.story)  # type: ignore[misc]
         # What is sent to the engine before it reads is lost.
-        wait_for(self._engine_reads, START_WITHIN, self._story)
+        wait_for(self._engine_reads, START_WITHIN, self.story)
 
     def stop(self) -> None:
         """End its programs; its database stays."""
@@ -123,7 +123,8 @@ class RealHeat:
         log = self._directory / f"{name}.out"
         self._processes.append(Process(command, log=log, env=_environment(), directory=self._directory))
 
-    def _story(self) -> str:
+    def story(self) -> str:
+        """The ends of its logs."""
         logs = sorted(self._directory.glob("*.out")) + sorted(self._directory.glob("*.log"))
         return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-2000:]}" for log in logs)
 
