@@ -10,8 +10,10 @@ from harness.waiting import wait_for
 from services.db.rows import NOW, A, B, claim_all, on, outcome, resource, set_task, step, store_graph, task
 from stoker.db.engine import Database
 from stoker.db.errors import NotFound
+from stoker.db.rows import Outcome
 from stoker.db.schema import tables
 from stoker.db.states import Standing, TaskState
+from stoker.shapes import Json
 
 CHANGES = {"physical_id": "new", "requires": [7]}
 
@@ -78,13 +80,33 @@ def test_a_row_is_removed_though_another_one_changes_beside_it(database: Databas
 def test_the_successors_are_locked_in_the_order_of_their_ids(database: Database) -> None:
     graph = store_graph(database, {"one": [], "left": ["one"], "right": ["one"]})
     [claim] = claim_all(database, [graph.tasks["one"]])
-    texts: list[str] = []
-    record = lambda conn, cursor, text, *_: texts.append(text)  # noqa: E731
+    text, _ = statement_of(database, [outcome(claim, changes=CHANGES)])
+    assert re.search(r"ORDER BY task.id\s+FOR UPDATE", text.partition("UNION ALL")[2])
+
+
+@on("postgresql")
+def test_an_end_goes_by_ids_however_many_tasks_were_claimed_since_the_last_analyze(
+    database: Database,
+) -> None:
+    graph = store_graph(database, {f"r{number}": [] for number in range(500)})
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
+        conn.exec_driver_sql("ANALYZE task")
+    claims = claim_all(database, graph.ids)[:30]
+    text, values = statement_of(database, [outcome(claim, changes=CHANGES) for claim in claims])
+    with database.engine.connect() as conn:
+        plan = conn.exec_driver_sql(f"EXPLAIN {text}", values).scalars().all()
+    assert "ix_task_member" not in " ".join(plan), plan
+
+
+def statement_of(database: Database, outcomes: list[Outcome]) -> tuple[str, Json]:
+    """Store the outcomes; return the statement that ends their tasks, with its parameters."""
+    executed: list[tuple[str, Json]] = []
+    record = lambda conn, cursor, text, values, *_: executed.append((text, values))  # noqa: E731
     sa.event.listen(database.engine, "before_cursor_execute", record)
-    step(database, [outcome(claim, changes=CHANGES)])
+    step(database, outcomes, slots=0)
     sa.event.remove(database.engine, "before_cursor_execute", record)
-    [text] = (text for text in texts if "successors" in text.partition("UNION ALL")[2])
-    assert re.search(r"ORDER BY task.id\s+FOR UPDATE", text)
+    [statement] = (each for each in executed if each[0].startswith("WITH ended"))
+    return statement
 
 
 @pytest.mark.parametrize("known", [[], ["left"], ["left", "next", "gone"]])
