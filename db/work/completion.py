@@ -21,12 +21,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import bulk, resources
-from ..bulk import OneOf, Write, Writes, WriteStatement
+from ..bulk import Write, Writes, WriteStatement
 from ..ids import MemberId, ResourceId, TaskId
 from ..rows import Outcome, Task
 from ..schema import tables
-from ..states import Standing, TaskState
+from ..states import Standing
 from . import transitions
+from .countdown import waiting_tasks
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,7 @@ def _is_stored(task: Task, resource_id: ResourceId) -> bool:
     return task.standing == Standing.OWN and task.resource_id == resource_id
 
 
-_WAITING = (
-    sa.select(tables.task)
-    .where(OneOf(tables.task.c.id, "successor_ids"), tables.task.c.state == TaskState.WAITING)
-    .order_by(tables.task.c.id)
-    .with_for_update()
-)
+_WAITING = waiting_tasks("successor_ids")
 
 
 @functools.cache

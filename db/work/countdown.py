@@ -63,12 +63,19 @@ _COUNT_DOWN = (
     .where(OneOf(tables.task.c.id), tables.task.c.state == TaskState.WAITING)
     .values(pending=tables.task.c.pending - sa.bindparam("by"))
 )
-_WAITING = (
-    sa.select(tables.task)
-    .where(OneOf(tables.task.c.id), tables.task.c.state == TaskState.WAITING)
-    .order_by(tables.task.c.id)
-    .with_for_update()
-)
+
+
+def waiting_tasks(ids: str) -> sa.Select[typing.Any]:
+    """Return the query that locks those of some tasks that wait for others, in the order of their ids.
+
+    :param ids: the name of the parameter with the ids of the tasks.
+    """
+    t = tables.task
+    is_waiting = sa.and_(OneOf(t.c.id, ids), t.c.state == TaskState.WAITING)
+    return sa.select(t).where(is_waiting).order_by(t.c.id).with_for_update()
+
+
+_WAITING = waiting_tasks("ids")
 
 
 def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -> list[Task]:

@@ -245,23 +245,15 @@ _CLAIMANT: sa.BindParameter[str] = sa.bindparam("claimant", type_=sa.String)
 # that the member holds now than by the ids.
 _HOLDER = sa.func.coalesce(_T.member, "")
 _CLAIMED = sa.and_(OneOf(_T.id), _T.state == TaskState.RUNNING, _T.attempt == _ATTEMPT, _HOLDER == _CLAIMANT)
-_COMPLETE_ATTEMPT = (
+# The order of their ids is that of all locks of tasks.
+_LOCKED = sa.select(_T.id).where(_CLAIMED).order_by(_T.id).with_for_update().subquery("locked")
+_COMPLETED = (
     sa.update(tables.task)
-    .where(_CLAIMED)
     .values(state=COMPLETE.target, **dict.fromkeys(_FINAL, sa.null()))
     .returning(tables.task)
 )
-
-
-def _complete_attempts() -> sa.Update:
-    t = tables.task
-    # The order of their ids is that of all locks of tasks.
-    locked = sa.select(_T.id).where(_CLAIMED).order_by(_T.id).with_for_update().subquery("locked")
-    values = {"state": COMPLETE.target, **dict.fromkeys(_FINAL, sa.null())}
-    return sa.update(t).where(_T.id == locked.c.id).values(**values).returning(t)
-
-
-_COMPLETE_ATTEMPTS = _complete_attempts()
+_COMPLETE_ATTEMPT = _COMPLETED.where(_CLAIMED)
+_COMPLETE_ATTEMPTS = _COMPLETED.where(_T.id == _LOCKED.c.id)
 
 
 def completing(task_ids: Sequence[TaskId]) -> sa.Update:
