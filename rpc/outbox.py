@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..db.ids import TaskId, TraversalId
 from .client import HintSender
@@ -92,8 +92,8 @@ class Outbox(HintSender):
     To cast a message takes most of the processor time of a hint.  So hints of single tasks that come soon
     after each other can share one: those of all requests of a process.
 
-    :param gather: least seconds between two such messages; hints that come in between share the second one.
-        The first one is sent at once.  0: no hint waits for others, and each has a message of its own.
+    :param gather: seconds after a message for which hints gather for the next one, unless that is full.  The
+        first one is sent at once.  0: no hint waits for others, and each has a message of its own.
     :param monotonic: seconds that never jump.
     """
 
@@ -133,7 +133,7 @@ class Outbox(HintSender):
             return
         with self._lock:
             # A message for each conductor to get its share: a full one is complete.
-            is_first = not self._shared or sum(map(len, self._shared.values())) >= SHARED_TASKS
+            is_first = not self._shared or _is_full(self._shared)
             if is_first:
                 self._shared = {}
             shared = self._shared
@@ -142,9 +142,17 @@ class Outbox(HintSender):
             self._queue.put(functools.partial(self._send_shared, shared))
 
     def _send_shared(self, shared: dict[TraversalId, list[TaskId]]) -> None:
-        self._sleep(max(0.0, self._next - self._monotonic()))
+        with self._lock:
+            is_full = _is_full(shared)
+        if not is_full:
+            self._sleep(max(0.0, self._next - self._monotonic()))
         with self._lock:
             if self._shared is shared:
                 self._shared = {}
         self._next = self._monotonic() + self._gather
         self._channel.send(Hint("run_tasks", {"tasks": shared}))
+
+
+def _is_full(shared: Mapping[TraversalId, Sequence[TaskId]]) -> bool:
+    """Return whether the message of these tasks takes no more."""
+    return sum(map(len, shared.values())) >= SHARED_TASKS

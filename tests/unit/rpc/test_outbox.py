@@ -82,6 +82,7 @@ def test_many_tasks_take_several_messages_so_that_each_conductor_gets_some(chann
         SHARED_TASKS,
     ]
     assert channel.messages[-1] == {"wide": many}
+    assert len(channel.pauses) == 1, "one that is full waits for nothing"
 
 
 def test_without_gathering_each_hint_has_a_message_of_its_own(channel: Channel) -> None:
