@@ -82,9 +82,9 @@ class Write(typing.NamedTuple):
 Writes = list[Write]
 """Writes of a transaction that are put off until a statement whose result it needs.
 
-No two of them concern the same row, and the transaction has locked the rows that they change, unless they are
-resources.  For on PostgreSQL all parts of a statement see the rows as they were before it, and their order is
-not defined.  Who reads or changes such a row runs the writes before.
+No two of them concern the same row, and the transaction has locked the rows that they change.  For on
+PostgreSQL all parts of a statement see the rows as they were before it, and their order is not defined.  Who
+reads or changes such a row runs the writes before.
 """
 
 
@@ -249,9 +249,8 @@ def _json_each(element: OneOf, compiler: SQLCompiler, **options: typing.Any) -> 
 
 def insert(conn: Connection, table: sa.Table, rows: Iterable[Row]) -> None:
     """Insert rows, all with the same columns, in their order; those of an iterator are made as needed."""
-    remaining = iter(rows)
-    while chunk := list(itertools.islice(remaining, INSERTED_TOGETHER)):
-        conn.execute(*insertion(conn, table, chunk))
+    for write in _insertions_of_many(conn, {table: rows}):
+        conn.execute(*write)
 
 
 def insertion(
@@ -375,15 +374,9 @@ def update(
     return sum(_update_joined(conn, table, chunk, fence) for chunk in parts)
 
 
-def put_off_update(conn: Connection, table: sa.Table, rows: Sequence[Row], writes: Writes) -> None:
-    """Set columns of rows like `update`, with the next statement if the database can.
-
-    :param writes: where the update is put off.
-    """
-    if conn.dialect.name == "postgresql":
-        writes.append(_update_of(conn, table, _in_order(rows), ()))
-    else:
-        update(conn, table, rows)
+def update_records(conn: Connection, table: sa.Table, rows: Sequence[Row]) -> Write:
+    """Return the write that sets columns of rows on PostgreSQL; see `update`."""
+    return _update_of(conn, table, _in_order(rows), ())
 
 
 def _in_order(rows: Sequence[Row]) -> Sequence[Row]:

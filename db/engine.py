@@ -382,17 +382,16 @@ class Database:
     def keeping(self) -> Iterator[None]:
         """Let the writing transactions of this thread share one connection, if the pool has enough of them.
 
-        To take one and to give it back is a fifteenth of the processor time of a transaction of four
+        To take one and to give it back is a fifteenth of the processor time of a transaction of few
         statements.  It returns after an error, and each minute: the pool replaces old connections.  Brief
         transactions, whose limits MariaDB keeps for the session, take one of their own.
         """
-        kept = self._kept
-        kept.is_used = self._pool_size >= KEPT_FROM
+        self._kept.is_used = self._pool_size >= KEPT_FROM
         try:
             yield
         finally:
-            kept.is_used = False
-            kept.give_back()
+            self._kept.is_used = False
+            self._kept.give_back()
 
     def ping(self) -> None:
         """Check that the database answers; may take long.
@@ -484,8 +483,7 @@ class Database:
             conn.invalidate()
 
     def _connection(self, *, is_kept: bool) -> contextlib.AbstractContextManager[Connection]:
-        kept = self._kept
-        return kept.lend(self._connect) if is_kept and kept.is_used else self._connect()
+        return self._kept.lend(self._connect) if is_kept and self._kept.is_used else self._connect()
 
     def _connect(self) -> Connection:
         try:

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from ..shapes import Json, JsonMap
 from . import bulk, statements
-from .bulk import OneOf, Write, Writes, chunks
+from .bulk import OneOf, Writes, chunks
 from .errors import NotFound
 from .ids import ResourceId, SnapshotId, StackId
 from .rows import ListedResource, ListedStack, Resource, Task
@@ -292,47 +292,45 @@ def set_status(
     conn.execute(sa.update(r).where(r.c.id == resource_id).values(_with_ending(values)))
 
 
-def delete_many(conn: Connection, ids: Iterable[ResourceId], writes: Writes | None = None) -> None:
-    """Delete rows.
-
-    :param writes: where that is put off; None: they are deleted at once.
-    """
-    deletions = [Write(_DELETE, {"deleted_ids": chunk}) for chunk in chunks(ids)]
-    if writes is None:
-        bulk.run(conn, deletions)
-    else:
-        writes += deletions
+def delete_many(conn: Connection, ids: Iterable[ResourceId]) -> None:
+    """Delete rows."""
+    bulk.in_chunks(conn, _DELETE, ids)
 
 
-_DELETE = sa.delete(tables.resource).where(OneOf(tables.resource.c.id, "deleted_ids"))
+_DELETE = sa.delete(tables.resource).where(OneOf(tables.resource.c.id))
 
 
 def change_many(conn: Connection, changes: Mapping[ResourceId, JsonMap]) -> None:
     """Set columns of rows."""
-    _store(conn, ({**_with_ending(columns), "id": row_id} for row_id, columns in changes.items()))
+    for group in _grouped({**_with_ending(columns), "id": row_id} for row_id, columns in changes.items()):
+        bulk.update(conn, tables.resource, group)
 
 
-def store_changes(
-    conn: Connection, rows: Iterable[JsonMap], *, now: float, writes: Writes | None = None
-) -> None:
+def store_changes(conn: Connection, rows: Iterable[JsonMap], *, now: float) -> None:
     """Set columns of rows, and the instant of their change; rows with equal columns share a statement.
 
     :param rows: columns and their values, ``id`` among them.
-    :param writes: where the changes are put off; None: they are stored at once.
     """
-    _store(conn, ({**_with_ending(row), "updated_at": now} for row in rows), writes)
+    for group in _changed(rows, now):
+        bulk.update(conn, tables.resource, group)
 
 
-def _store(conn: Connection, rows: Iterable[JsonMap], writes: Writes | None = None) -> None:
+def writes_of_changes(conn: Connection, rows: Iterable[JsonMap], *, now: float) -> Writes:
+    """Return the writes on PostgreSQL of what `store_changes` stores."""
+    return [bulk.update_records(conn, tables.resource, group) for group in _changed(rows, now)]
+
+
+def _changed(rows: Iterable[JsonMap], now: float) -> list[list[JsonMap]]:
+    return _grouped({**_with_ending(row), "updated_at": now} for row in rows)
+
+
+def _grouped(rows: Iterable[JsonMap]) -> list[list[JsonMap]]:
+    """Return the rows, those with equal columns together, with these in the same order."""
     by_columns: dict[tuple[str, ...], list[JsonMap]] = {}
     for row in rows:
-        by_columns.setdefault(tuple(sorted(row)), []).append(row)
-    for columns, group in sorted(by_columns.items()):
-        changed = [{name: row[name] for name in columns} for row in group]
-        if writes is None:
-            bulk.update(conn, tables.resource, changed)
-        else:
-            bulk.put_off_update(conn, tables.resource, changed, writes)
+        columns = tuple(sorted(row))
+        by_columns.setdefault(columns, []).append({name: row[name] for name in columns})
+    return [group for _, group in sorted(by_columns.items())]
 
 
 def replace_by(conn: Connection, resource_id: ResourceId, new: Resource) -> None:

@@ -10,7 +10,7 @@ the traversal, the database reports a deadlock, and the transaction is retried.
 """
 
 import typing
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from ...shapes import Json
 from .. import bulk, events, resources
 from ..bulk import OneOf, Writes
-from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
+from ..ids import AwaitedKind, ResourceId, StackId, TaskId, TraversalId, WaitsOn
 from ..rows import Outcome, ReadyTasks, Task
 from ..schema import tables
 from ..states import (
@@ -60,23 +60,13 @@ class Admission:
     :ivar accepted: outcomes to store, in the form that counts.
     :ivar refused: outcomes whose attempt does not hold its task any more; nothing of them is stored.
     :ivar rows: the tasks by id, whose rows are locked, as they were before.
-    :ivar completion: set if all accepted outcomes end their tasks well, and these have ended already.
+    :ivar completion: what has been stored already, where all outcomes end their tasks well.
     """
 
     accepted: Sequence[Outcome]
     refused: Sequence[Outcome]
     rows: Mapping[TaskId, Task]
-    completion: Completion | None = None
-
-    @property
-    def stored(self) -> Set[TaskId]:
-        """Return the tasks whose resources have the changes of their outcomes already."""
-        return self.completion.stored if self.completion else frozenset()
-
-    @property
-    def successors(self) -> Sequence[Task]:
-        """Return successors of ended tasks that are locked already."""
-        return self.completion.successors if self.completion else ()
+    completion: Completion = Completion()
 
     def finished(self) -> list[FinishedTask]:
         """Return the tasks that reach a final state."""
@@ -143,7 +133,8 @@ def admit(
     """
     if not outcomes:
         return Admission((), (), {})
-    if completion := _complete(conn, outcomes, who, now=now):
+    completion = _complete(conn, outcomes, who, now=now)
+    if completion is not None:
         tasks = completion.tasks
     else:
         locked = bulk.in_chunks(conn, _LOCKED, [outcome.task_id for outcome in outcomes])
@@ -157,7 +148,7 @@ def admit(
         lock_successors(conn, [rows[o.task_id] for o in accepted if o.state in FINAL])
         accepted = _cancel_stopped(conn, accepted, rows, is_paused=is_paused)
     results = [o if rows[o.task_id].standing == Standing.OWN else _of_superseded(o) for o in accepted]
-    return Admission(results, refused, rows, completion)
+    return Admission(results, refused, rows, completion or Completion())
 
 
 def _complete(
@@ -275,12 +266,13 @@ def exchange(
     awaited = lock_awaited(conn, parked) if parked else Awaited()
     # The fence: from here on the tasks' rows are locked, and no other attempt can take them.
     admitted = admit(conn, outcomes, who=who, now=now, is_paused=bool(awaited.paused))
-    writes = Writes()
-    ready = _store(conn, admitted, awaited.changed, writes, now=now)
+    ready = _store(conn, admitted, awaited.changed, now=now)
     # Counting down comes after the resources are written, because a successor that is claimed below reads the
     # values that its predecessors have just stored.
     finished = admitted.finished()
-    free, counts = _count_down(conn, finished, admitted.successors, writes, now=now)
+    locked_successors = admitted.completion.successors
+    free = count_successors(conn, finished, now=now, locked=locked_successors) if finished else []
+    counts = open_tasks(finished) if finished else {}
     hits = list[BreakpointHit]()
     if any(task.hooks or task.stepped for task in free):
         free, hits = breakpoints.partition(conn, free)
@@ -300,6 +292,7 @@ def exchange(
     if later := free[len(chosen) :]:
         ready.update(_unblock(conn, later, now=now))
     # What is written from here on concerns rows that are locked, and nothing reads it before the commit.
+    writes = Writes()
     claimed = Claimed()
     if announced or chosen:
         claimed = claim(conn, announced, who=who, now=now, writes=writes, waiting=chosen)
@@ -328,25 +321,6 @@ def exchange(
     return Exchange(
         admitted.refused, list(claimed.claims), to_hint, list(ended.stacks.items()), ended.woken, locked
     )
-
-
-def _count_down(
-    conn: Connection,
-    finished: Sequence[FinishedTask],
-    locked: Sequence[Task],
-    writes: Writes,
-    *,
-    now: float,
-) -> tuple[list[Task], Mapping[TraversalNumber, int]]:
-    """Run the writes, and count down successors; return those that are free, and the counts of traversals.
-
-    :param locked: successors that are locked already.
-    """
-    if not finished:
-        if writes:
-            bulk.run(conn, writes)
-        return [], {}
-    return count_successors(conn, finished, writes, now=now, locked=locked), open_tasks(finished)
 
 
 def _hit(hook: str, outcome: Outcome, admitted: Admission) -> BreakpointHit:
@@ -389,13 +363,11 @@ def _unblock(conn: Connection, tasks: Sequence[Task], *, now: float) -> dict[Tas
 
 
 def _store(
-    conn: Connection, admitted: Admission, changed: frozenset[TaskId], writes: Writes, *, now: float
+    conn: Connection, admitted: Admission, changed: frozenset[TaskId], *, now: float
 ) -> dict[TaskId, TraversalId]:
     """Store resources and the tasks' new states; return parked or continued tasks that are ready again.
 
     Tasks that are to be held keep their state here: whether a breakpoint holds them is decided later.
-
-    :param writes: where the resources' changes are put off.
     """
     accepted = admitted.accepted
     ready = dict[TaskId, TraversalId]()
@@ -420,12 +392,12 @@ def _store(
     survived = [o.task_id for o in accepted if admitted.rows[o.task_id].losses]
     if survived:
         losses.forget(conn, survived)
-    for state, end in () if admitted.completion else _ENDS.items():
+    for state, end in () if admitted.completion.tasks else _ENDS.items():
         if ids := [outcome.task_id for outcome in accepted if outcome.state == state]:
             end(conn, ids)
-    _store_resources(conn, [o for o in accepted if o.task_id not in admitted.stored], writes, now=now)
+    stored = admitted.completion.stored
+    _store_resources(conn, [o for o in accepted if o.task_id not in stored], now=now)
     for leftover in (o.leftover for o in accepted if o.leftover is not None and o.state in FINAL):
-        bulk.run(conn, writes)
         orphans.record(conn, leftover, now=now)
     return ready
 
@@ -444,17 +416,16 @@ _ENDS: Mapping[TaskState, Callable[[Connection, Sequence[TaskId]], int]] = {
 }
 
 
-def _store_resources(conn: Connection, accepted: Sequence[Outcome], writes: Writes, *, now: float) -> None:
+def _store_resources(conn: Connection, accepted: Sequence[Outcome], *, now: float) -> None:
     # A resource whose task is held after its deletion is still shown, with its breakpoint.
     removed = [o.resource_id for o in accepted if o.remove and o.state in FINAL]
     existing = [o for o in accepted if not (o.remove and o.state in FINAL)]
     changed = [{**o.changes, "id": o.resource_id} for o in existing if o.changes]
     copies = [o.copy for o in accepted if o.copy]
     if changed or copies:
-        resources.store_changes(conn, [*changed, *copies], now=now, writes=writes)
+        resources.store_changes(conn, [*changed, *copies], now=now)
     if removed:
-        bulk.run(conn, writes)  # Parts of one statement would lock resources in no order.
-        resources.delete_many(conn, removed, writes)
+        resources.delete_many(conn, removed)
 
 
 def _complete_deleted(conn: Connection, deleted: Sequence[Task], *, now: float) -> dict[TaskId, TraversalId]:

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import bulk, resources
-from ..bulk import Write, Writes, WriteStatement
+from ..bulk import Write, WriteStatement
 from ..ids import MemberId, ResourceId, TaskId
 from ..rows import Outcome, Task
 from ..schema import tables
@@ -40,7 +40,7 @@ class Completion:
         are locked.
     """
 
-    tasks: Sequence[Task]
+    tasks: Sequence[Task] = ()
     stored: frozenset[TaskId] = frozenset()
     successors: Sequence[Task] = ()
 
@@ -54,9 +54,8 @@ def only_change(conn: Connection, outcomes: Sequence[Outcome], *, now: float) ->
         return None
     if len({outcome.resource_id for outcome in outcomes}) < len(outcomes):
         return None
-    writes = Writes()
     changed = [{**outcome.changes, "id": outcome.resource_id} for outcome in outcomes if outcome.changes]
-    resources.store_changes(conn, changed, now=now, writes=writes)
+    writes = resources.writes_of_changes(conn, changed, now=now)
     return writes[0] if len(writes) == 1 else None
 
 

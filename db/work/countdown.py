@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from .. import bulk, notifications, traversals
-from ..bulk import OneOf, Writes, chunks
+from ..bulk import OneOf, chunks
 from ..ids import StackId, TaskId, TraversalId, TraversalNumber, WaitsOn
 from ..rows import FailureCause, ReadyTasks, Task, Traversal
 from ..schema import tables
@@ -83,7 +83,7 @@ def count_down(conn: Connection, ended: Sequence[FinishedTask], *, now: float) -
 
     Those still wait.  Their rows are locked, and the caller unblocks, claims or holds them.
     """
-    free = count_successors(conn, ended, Writes(), now=now)
+    free = count_successors(conn, ended, now=now)
     for number, count in sorted(open_tasks(ended).items()):
         traversals.count_down(conn, number, count)
     return free
@@ -107,12 +107,7 @@ def lock_successors(conn: Connection, ended: Iterable[Task], locked: Sequence[Ta
 
 
 def count_successors(
-    conn: Connection,
-    ended: Sequence[FinishedTask],
-    writes: Writes,
-    *,
-    now: float,
-    locked: Sequence[Task] = (),
+    conn: Connection, ended: Sequence[FinishedTask], *, now: float, locked: Sequence[Task] = ()
 ) -> list[Task]:
     """Take tasks off the counts of their successors; return those at zero, which still wait.
 
@@ -123,11 +118,8 @@ def count_successors(
     successors are counted down, so none of them can reach zero.  Tasks of a newer traversal may wait for the
     failed task, too, and run.  Only a check continues after a failure: it reports all that is wrong.
 
-    :param writes: writes of resources that were put off: they are run, before anything is locked.
     :param locked: successors that the transaction has locked already.
     """
-    if writes:
-        bulk.run(conn, writes)
     for one in ended:
         if one.task.kind == TaskKind.SCALE and (one.is_done or one.failure is not None):
             notifications.scaling_ended(conn, one.task, one.failure)

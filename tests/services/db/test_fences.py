@@ -84,7 +84,7 @@ class Fence:
 
 def count_down(conn: sa.Connection, ids: Sequence[TaskId]) -> None:
     ended = FinishedTask(replace(rows(conn, ids)[0], successors=ids, finish_id=None))
-    assert countdown.count_successors(conn, [ended], [], now=NOW) == []
+    assert countdown.count_successors(conn, [ended], now=NOW) == []
 
 
 ASKED = {"stop_by": NOW + 60, "due_at": NOW + cancel.ASK_AGAIN}
