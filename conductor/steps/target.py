@@ -36,11 +36,16 @@ GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
 """Kinds of tasks that give a resource new properties; all others work with the ones it has."""
 
 
+class NeverMade(PermanentError):
+    """There is nothing to delete: the properties cannot be computed, so the type was not called."""
+
+
 def make_target(
     claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets, computing: Computing
 ) -> tuple[ResourceView, dict[str, Json]]:
     """Return the resource as the step sees it, and the columns with the properties that it was given.
 
+    :raises NeverMade: the resource that is to be deleted was never created.
     :raises NoTurn: its properties take long to compute, and others are first.
     :raises PropertyError: a value is wrong.
     :raises PermanentError: the resource refers to another one that is gone.
@@ -174,13 +179,15 @@ def _begun_with(claim: Claim, plugin: ResourceType, secrets: Secrets, computing:
 
     It may have made something all the same.  Its properties follow from its definition again, for all it
     refers to is still there.
+
+    :raises NeverMade: the creation failed before its type was called: a reference fails.
     """
     definition = TaskDefinition.from_json(claim.resource.definition)
     try:
         return _resolved(definition, claim, plugin, secrets, computing)[1]
-    except (PermanentError, PropertyError, TemplateError):
+    except (PermanentError, PropertyError, TemplateError) as error:
         if claim.resource.physical_id is None:
-            raise
+            raise NeverMade(str(error)) from error
         # What was to be adopted is there also where its properties are wrong.
         return resolve_stored(plugin.properties_schema, {})
 
@@ -211,17 +218,6 @@ def _evaluated(
     if definition.external_id is not None:
         return sealed, resolve_stored(plugin.properties_schema, values)
     return sealed, resolve_properties(plugin.properties_schema, values, secret)
-
-
-def never_made(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing) -> bool:
-    """Return whether the creation failed before its type was called: a reference fails."""
-    if claim.resource.properties is not None or claim.resource.physical_id is not None:
-        return False
-    try:
-        _begun_with(claim, plugin, secrets, computing)
-    except (PermanentError, PropertyError, TemplateError):
-        return True
-    return False
 
 
 def _attempt(claim: Claim) -> int:

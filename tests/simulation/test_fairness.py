@@ -10,7 +10,7 @@ from stoker.conductor.steps.computing import SMALL
 from stoker.db.rows import Stack
 from stoker.db.states import Status
 from stoker.engine.planning.requests import CreateRequest, Goal
-from stoker.engine.stacks import create_stack
+from stoker.engine.stacks import create_stack, delete_stack
 
 THREADS = 8
 TURN = 2 * THREADS
@@ -122,6 +122,21 @@ def test_a_project_that_computes_much_waits_and_completes(
     assert world.settle(lambda: ended(world, stack), within=300)
     assert world.stack(stack.id).status == Status.COMPLETE, world.stack(stack.id).reason
     assert world.clock.now > began + 10, "it had to wait"
+
+
+def test_a_project_that_computes_much_is_not_kept_from_deleting(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One turn of a deletion says if a resource was created, and with what: a second one would wait."""
+    monkeypatch.setattr(computing, "BURST", 0)
+    monkeypatch.setattr(computing, "RATE", 4 * SMALL.bytes)
+    lists = [f"item{number}" for number in range(100)]
+    large = {"a": value(lists), **{f"r{number}": value(repeated("a")) for number in range(12)}}
+    stack = create_stack(world.context, CreateRequest("hog", "large", Goal(plain(**large))))
+    assert not world.settle(lambda: ended(world, stack), within=3)
+    delete_stack(world.context, world.stack(stack.id))
+    assert world.settle(lambda: ended(world, stack), within=60)
+    assert world.stack(stack.id).deleted_at is not None
 
 
 def test_an_attribute_that_is_too_large_fails_its_resource(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ....resources.contract.steps import Done, Step
 from ....shapes import JsonMap
 from ..results import StepResult
-from ..target import never_made
+from ..target import NeverMade
 from .base import TaskStep
 
 COPY = "copy"
@@ -17,13 +17,16 @@ class DeleteStep(TaskStep):
 
     action = "delete"
 
-    def settle(self) -> StepResult | None:
-        """Remove only the row, where the template retains the thing, or nothing was ever made."""
-        if self.definition.retain or never_made(
-            self.claim, self.plugin, self.secrets, self.outcomes.computing
-        ):
+    def run(self) -> StepResult:
+        """Run the step; remove only the row, where nothing was ever made."""
+        try:
+            return super().run()
+        except NeverMade:
             return self.outcomes.deleted()
-        return None
+
+    def settle(self) -> StepResult | None:
+        """Remove only the row, where the template retains the thing."""
+        return self.outcomes.deleted() if self.definition.retain else None
 
     def prepare(self) -> StepResult | None:
         """Find the resource that a lost creation has made: it has to be deleted, too."""
