@@ -235,6 +235,11 @@ class _KeptConnection(threading.local):
             connection.close()
 
 
+def in_transaction() -> bool:
+    """Return whether this thread runs a transaction."""
+    return getattr(_THREAD, "runs", 0) > 0
+
+
 @contextlib.contextmanager
 def routine() -> Iterator[None]:
     """Surround transactions of this thread that make nothing due, such as reports: they notify nobody."""
@@ -444,6 +449,7 @@ class Database:
         conn.execution_options(**{OPTION: self.ids, **options})
         facts = notifications.collect(conn) if write and self._listener else []
         commits = False
+        _THREAD.runs = getattr(_THREAD, "runs", 0) + 1
         try:
             with conn.begin():
                 self._measure(conn)
@@ -458,6 +464,7 @@ class Database:
                 raise Unavailable(f"The connection was lost during a commit: {error}") from error
             raise
         finally:
+            _THREAD.runs -= 1
             if brief and not conn.invalidated:
                 self._end_brief(conn)
         self._answered()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..resources.registry import ResourceRegistry
 from ..sealing.sealer import BoundSealer
 from ..sealing.stored import StoredLookup
-from ..template.budget import Budget
+from ..template.budget import Budget, new_budget
 from ..template.compile import Identity, Limits, Region, Source, compile_template
 from ..template.errors import ErrorList, TemplateError, named_at_once
 from ..template.formats import format_of
@@ -77,19 +77,27 @@ class GoalCompiler:
         :raises TemplateError: the goal is wrong; up to MOST_ERRORS of its errors are named at once.
         :raises TypeForbidden: the request may not use a type.
         """
+        # One budget for the whole tree: what a nested stack takes, the request cannot take again.
+        if goal.budget is None:
+            with new_budget(self._limits.budget) as budget:
+                return self.compile(replace(goal, budget=budget), identity, sealer, tree=tree)
         with named_at_once(TypeForbidden, TypeUnavailable) as errors:
-            return self._compile(goal, identity, sealer, errors, tree=tree)
+            return self._compile(goal, goal.budget, identity, sealer, errors, tree=tree)
 
     def _compile(
-        self, goal: Goal, identity: Identity, sealer: BoundSealer, errors: ErrorList, *, tree: bool
+        self,
+        goal: Goal,
+        budget: Budget,
+        identity: Identity,
+        sealer: BoundSealer,
+        errors: ErrorList,
+        *,
+        tree: bool,
     ) -> Compiled:
         # Only what users send is limited in bytes: the template that a type makes grows with its members.
         most = 0 if goal.generated else self._limits.template_bytes
         parsed = self._parsed.of(identity.project_id)
         template = load_template(goal.template, max_bytes=most, parsed=parsed)
-        # One budget for the whole tree: what a nested stack takes, the request cannot take again.
-        budget = goal.budget or Budget(self._limits.budget)
-        goal = replace(goal, budget=budget)
         goal, environment = with_environment(goal, template, self._limits, self._operator, tree=tree)
         files = goal.files
         # The operator's templates that the stack uses are stored with it: it does not change with them.

@@ -7,8 +7,10 @@ The time is the last resort, for work that is not counted.
 """
 
 import contextlib
+import contextvars
 import json
 import time
+import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -93,10 +95,8 @@ class Budget:
         :raises LimitExceeded: the request takes too many bytes.
         """
         self.bytes += size
-        if self.bytes > self.limits.bytes > 0:
-            raise LimitExceeded(
-                f"the request computes more than {self.limits.bytes} bytes of values, the service's limit"
-            )
+        while self.bytes > self.limits.bytes > 0:
+            self.extend(f"computes more than {self.limits.bytes} bytes of values")
 
     def take_text(self, characters: int, *, is_ascii: bool = True) -> None:
         """Charge a text of so many characters.
@@ -176,21 +176,50 @@ class Budget:
             return float("inf")
         return max(0.0, self.limits.seconds - self._elsewhere - (self._clock() - self._since))
 
+    def extend(self, excess: str) -> None:
+        """Raise the limit that is exceeded, where more may be had; this budget has no more.
+
+        :param excess: what the request does beyond the limit.
+        :raises LimitExceeded: the limit stays.
+        """
+        raise LimitExceeded(f"the request {excess}, the service's limit")
+
     def _check(self) -> None:
-        if self.steps > self.limits.steps > 0:
-            raise LimitExceeded(
-                f"the request takes more than {self.limits.steps} steps of work, the service's limit"
-            )
+        while self.steps > self.limits.steps > 0:
+            self.extend(f"takes more than {self.limits.steps} steps of work")
         if self.seconds_left() <= 0:
-            raise LimitExceeded(
-                f"the request takes more than {self.limits.seconds:g} seconds of work, the service's limit"
-            )
+            self.extend(f"takes more than {self.limits.seconds:g} seconds of work")
         self._next_check = self._later()
 
     def _later(self) -> int:
         """Return the number of steps at the next check: when the clock is due, or the limit is reached."""
         due = self.steps + _CLOCK_EVERY
         return min(due, self.limits.steps + 1) if self.limits.steps else due
+
+
+class BudgetSource(typing.Protocol):
+    """Gives a thread the budgets of what it computes."""
+
+    def budget(self, limits: BudgetLimits) -> contextlib.AbstractContextManager[Budget]:
+        """Return a budget for one computation, which ends with the context."""
+
+
+SOURCE: contextvars.ContextVar[BudgetSource | None] = contextvars.ContextVar("budget source", default=None)
+"""The source of the budgets of a thread that runs a step; None: they are its own."""
+
+
+@contextlib.contextmanager
+def new_budget(limits: BudgetLimits | None = None) -> Iterator[Budget]:
+    """Give a computation that is part of no request a budget, from the source of this thread if it has one.
+
+    :param limits: of the budget; None: the service's usual ones.
+    """
+    source = SOURCE.get()
+    if source is None:
+        yield Budget(limits)
+    else:
+        with source.budget(limits or BudgetLimits()) as of_source:
+            yield of_source
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..shapes import EnvironmentDocument, Json, JsonMap
-from .budget import Budget, charged_at
+from .budget import Budget, charged_at, new_budget
 from .errors import ErrorList, TemplateError, named_at_once
 from .event_sinks import parse_sinks
 from .language import Path, ResourceSettings, is_template_name
@@ -88,8 +88,11 @@ def parse_environment(document: JsonMap | None, budget: Budget | None = None) ->
     :param budget: the budget of the request; None: a new one.
     :raises TemplateError: a section is unknown or of the wrong type; all errors are named at once.
     """
+    if budget is None:
+        with new_budget() as own_budget:
+            return parse_environment(document, own_budget)
     with named_at_once() as errors:
-        return _parsed(document, budget or Budget(), errors)
+        return _parsed(document, budget, errors)
 
 
 def _parsed(document: JsonMap | None, budget: Budget, errors: ErrorList) -> Environment:
@@ -292,7 +295,10 @@ def settings_for(env: Environment, path: Sequence[str], budget: Budget | None = 
     """
     if not env.registry.get("resources"):
         return _NO_SETTINGS
-    return combined(_entries(env, path, budget or Budget()))
+    if budget is None:
+        with new_budget() as own_budget:
+            return settings_for(env, path, own_budget)
+    return combined(_entries(env, path, budget))
 
 
 _NO_SETTINGS = ResourceSettings()
@@ -326,7 +332,9 @@ def map_type(
     operator = env.operator if env.operator is not None and env.operator.registry else None
     if not env.registry and operator is None:
         return MappedType(type_name)
-    budget = budget or Budget()
+    if budget is None:
+        with new_budget() as own_budget:
+            return map_type(env, path, type_name, own_budget)
     last = MappedType(type_name)
     tables = _tables(env, path, budget)
     visited: list[str] = []
@@ -384,8 +392,10 @@ def nested_environment(
 
     :param type_name: the type of the resource, as its template declares it.
     """
+    if budget is None:
+        with new_budget() as own_budget:
+            return nested_environment(env, resource_name, type_name, own_budget)
     below: dict[str, Json] = {}
-    budget = budget or Budget()
     budget.step(len(env.registry) // _COPIED)
     for entry in _entries(env, [resource_name], budget):
         budget.step(len(entry))

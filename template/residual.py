@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..shapes import Json
-from .budget import Budget
+from .budget import Budget, new_budget
 from .errors import TemplateError
 from .functions.table import APPLY, VERSIONS
 from .language import MAX_VALUE_DEPTH, Reference, Residual, Version
@@ -205,13 +205,22 @@ class _Run:
     keep_sealed: bool
 
 
+_UNUSED = Budget()
+"""For trees without functions, which charge nothing."""
+
+
 def evaluate(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Json:
     """Return the value of a residual.
 
     :param budget: the budget of the request or step; None: a new one with the service's usual limits.
     :raises ResidualError: a function cannot work with the values it gets, or they become too large.
     """
-    return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=False)) if tree else tree
+    if not tree:
+        return tree
+    if budget is None and is_deferred(tree):
+        with new_budget() as own_budget:
+            return evaluate(tree, lookup, own_budget)
+    return _evaluate(tree, _Run(lookup, budget or _UNUSED, keep_sealed=False))
 
 
 def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Residual:
@@ -219,7 +228,12 @@ def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Res
 
     :param budget: the budget of the request or step; None: a new one with the service's usual limits.
     """
-    return _evaluate(tree, _Run(lookup, budget or Budget(), keep_sealed=True)) if tree else tree
+    if not tree:
+        return tree
+    if budget is None and is_deferred(tree):
+        with new_budget() as own_budget:
+            return partial(tree, lookup, own_budget)
+    return _evaluate(tree, _Run(lookup, budget or _UNUSED, keep_sealed=True))
 
 
 def _evaluate(tree: Residual, run: _Run) -> Json:

@@ -43,9 +43,8 @@ YIELDS_FOR = 0.005
 YIELDS_HALF = 8
 """Connections with which it leaves one for half of that time.
 
-The kernel wakes all processes, and the one that has just worked is the first.  So of 16 connections that come
-one after the other it got up to 16, and answered 460 requests in a second where two with eight each answer
-1,100.
+The kernel wakes all processes, and the one that has just worked is the first.  So of connections that come
+one after the other it could get them all, and would answer alone while the others rest.
 """
 STOPS_WITHIN = 5.0
 """Seconds that running requests get at a stop."""

@@ -15,8 +15,8 @@ BEGINNING = 4
 """Requests of a process that may begin side by side.
 
 Only one of its threads computes at a time, and after each wait for a socket a thread waits for all others.
-Of 16 clients of one process 16 threads answer 353 requests in a second, and five of them 489: with 48 and 17
-switches, and 2.0 and 1.5 ms of the processor, for a request.
+The more of them are in the middle of a request, the more switches it takes, and each costs processor time.
+With fewer, one that waits for the database would hold up the others.
 """
 BEGINS_FOR = 0.01
 """Seconds for which a request begins.  One that lasts longer may wait for a lock, or compute for seconds, and

@@ -16,7 +16,7 @@ from ...resources.nested.parameterize import parameterize
 from ...sealing.secrets import Secrets
 from ...sealing.stored import SealedRowLookup, StoredLookup
 from ...shapes import Json, JsonMap
-from ...template.budget import Budget
+from ...template.budget import Budget, new_budget
 from ...template.errors import TemplateError
 from ...template.residual import ARGS, FN, evaluate, is_node, members, node, nodes, partial
 
@@ -24,10 +24,10 @@ from ...template.residual import ARGS, FN, evaluate, is_node, members, node, nod
 class _Opening:
     """Opens secrets, and remembers as a secret whatever was made of one."""
 
-    def __init__(self, secrets: Secrets, rows: Mapping[str, Resource]) -> None:
+    def __init__(self, secrets: Secrets, rows: Mapping[str, Resource], budget: Budget) -> None:
         self._secrets = secrets
         self._lookup = SealedRowLookup(rows)
-        self._budget = Budget()
+        self._budget = budget
 
     def evaluate(self, tree: Json) -> Json:
         """Return the value of a tree, and remember the parts that hold secrets."""
@@ -65,13 +65,14 @@ def open_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Secret
 
     :param rows: the stack's resources by name.
     """
-    opening = _Opening(secrets, rows)
     values: dict[str, Json] = {}
-    for name, output in outputs.items():
-        try:
-            values[name] = opening.evaluate(output["value"])
-        except (TemplateError, LookupError):
-            values[name] = None
+    with new_budget() as budget:
+        opening = _Opening(secrets, rows, budget)
+        for name, output in outputs.items():
+            try:
+                values[name] = opening.evaluate(output["value"])
+            except (TemplateError, LookupError):
+                values[name] = None
     return values
 
 

@@ -3,27 +3,29 @@
 Python computes in one thread of a process at a time.  If the steps of one project computed in all threads of
 a conductor, each other thread would wait for all of them, again and again.
 
-So a step computes with a small budget first, which is enough for almost every template.  If that is exceeded,
-it begins again in a turn of its project, with the usual budget of a step.  A project has one turn at a time,
-and of the turns that wait the project goes first that has used least of late.  The values that its turns make
+So what a step computes begins with a small budget, which is enough for almost every template.  If that is
+exceeded, it continues in a turn of its project, with the usual budget.  A project has one turn at a time, and
+of the turns that wait the project goes first that has used least of late.  The values that its turns make
 count against bytes that it may make in a second.  A step that gets no turn holds no thread: it is run again
 when its project may have one.
+
+All that is evaluated or compiled in the thread of a step, by whatever code, has its budget from here: see
+`template.budget.SOURCE`.
 """
 
+import collections
 import contextlib
 import threading
 import time
-import typing
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
+from ...db.engine import in_transaction
 from ...template.budget import Budget, BudgetLimits
-from ...template.errors import TemplateError
-from ...template.sandbox import evaluator
-from ...template.sandbox.evaluator import charged_to
 from ...template.sandbox.fair_shares import FairShares
 
 SMALL = BudgetLimits(bytes=512 * 1024, steps=20_000, seconds=0.0)
-"""Budget of a step without a turn: some hundredths of a second."""
+"""Limits of the values that a step makes without a turn: some hundredths of a second."""
 LONGEST_WAIT = 2.0
 """Seconds for which one step of a project waits for a turn on its thread."""
 SOONEST = 1.0
@@ -36,7 +38,6 @@ MOST_REMEMBERED = 1000
 """Projects whose use is remembered where it is over."""
 _FIRST_MEAN = 0.1
 _TURNS_IN_MEAN = 16
-T = typing.TypeVar("T")
 
 
 class NoTurn(Exception):
@@ -60,63 +61,49 @@ class Computing:
         self._monotonic = monotonic
         self._shares = FairShares(1, monotonic=monotonic)
         self._changed = threading.Condition()
-        self._waiting: dict[str, None] = {}
+        self._waiting: collections.Counter[str] = collections.Counter()
         self._mean = _FIRST_MEAN
         self._paid_at: dict[str, float] = {}
         self._slots: dict[str, float] = {}
 
-    def result_of(self, project: str, compute: Callable[[Budget], T]) -> T:
-        """Return what a function computes within the budget that it gets, which counts for a project.
+    def take(self, project: str, *, is_first: bool) -> float:
+        """Take a turn; return when it began.
 
-        :param compute: is called twice, where the first budget is too small.
-        :raises NoTurn: the project has to wait.
-        :raises TemplateError: the function's own errors.
+        :param is_first: whether the step has had none: others have to wait, and it may be run again later.
+        :raises NoTurn: the project has to wait, and the step has had no turn.
         """
-        small = Budget(SMALL)
-        account = evaluator.account()
-        seconds = None if account is None else account.seconds_left()
-        try:
-            return compute(small)
-        except TemplateError:
-            if not is_spent(small):
-                raise
-        budget = Budget()
-        # The expressions of the first try do not count: they are evaluated again.
-        anew = contextlib.nullcontext() if seconds is None else charged_to(project, seconds)
-        with self._turn(project, budget), anew:
-            return compute(budget)
-
-    @contextlib.contextmanager
-    def _turn(self, project: str, budget: Budget) -> Iterator[None]:
         with self._changed:
             now = self._monotonic()
-            if project in self._waiting or self._paid_at.get(project, now) > now:
+            if is_first and (self._waiting[project] or self._paid_at.get(project, now) > now):
                 raise NoTurn(self._next_slot(project))
-            self._wait(project)
-        began = self._monotonic()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._shares.release(project)
-                self._charge(project, budget.bytes, self._monotonic() - began)
-                self._changed.notify_all()
+            self._wait(project, LONGEST_WAIT if is_first else None)
+        return self._monotonic()
 
-    def _wait(self, project: str) -> None:
+    def release(self, project: str, size: int, began: float) -> None:
+        """End a turn.
+
+        :param size: bytes of the values that it has made.
+        """
+        with self._changed:
+            self._shares.release(project)
+            self._charge(project, size, self._monotonic() - began)
+            self._changed.notify_all()
+
+    def _wait(self, project: str, longest: float | None) -> None:
         """Take the only place when it is the project's turn.
 
         :raises NoTurn: others had it for too long.
         """
-        self._waiting[project] = None
+        self._waiting[project] += 1
         try:
-            is_free = self._changed.wait_for(
-                lambda: self._shares.first_of(self._waiting) == project, LONGEST_WAIT
-            )
+            is_free = self._changed.wait_for(lambda: self._shares.first_of(self._waiting) == project, longest)
             if not is_free:
                 raise NoTurn(self._next_slot(project))
             self._shares.take(project)
         finally:
-            del self._waiting[project]
+            self._waiting[project] -= 1
+            if not self._waiting[project]:
+                del self._waiting[project]
             self._changed.notify_all()
 
     def _next_slot(self, project: str) -> float:
@@ -136,6 +123,74 @@ class Computing:
                     del use[name]
 
 
-def is_spent(budget: Budget) -> bool:
-    """Return whether a budget has been exceeded, so that a larger one may be enough."""
-    return budget.bytes > budget.limits.bytes > 0 or budget.steps > budget.limits.steps > 0
+@dataclass
+class StepComputing:
+    """The budgets of one run of a step; its thread uses it.
+
+    A step that has had a turn gets all further ones, and waits for them.  If one were refused, the step would
+    begin again without what it has computed, and might never get as many turns as it needs in one run.  In a
+    transaction it takes none: whoever has the turn may wait for a row that the transaction has locked.
+
+    :ivar project: the project that the turns count for.
+    """
+
+    turns: Computing
+    project: str
+    _has_had_turn: bool = field(default=False, init=False)
+    _holds_turn: bool = field(default=False, init=False)
+    _bytes: int = field(default=0, init=False)
+    _steps: int = field(default=0, init=False)
+
+    @contextlib.contextmanager
+    def budget(self, limits: BudgetLimits) -> Iterator[Budget]:
+        """Give a budget for one computation, which may have to wait for a turn.
+
+        :raises NoTurn: in the computation, if the project has to wait.
+        """
+        turn: list[float] = []
+
+        def take_turn() -> None:
+            if not (self._holds_turn or in_transaction()):
+                turn.append(self.turns.take(self.project, is_first=not self._has_had_turn))
+                self._has_had_turn = self._holds_turn = True
+
+        budget = _StepBudget(limits, take_turn, self._bytes, self._steps)
+        try:
+            yield budget
+        finally:
+            self._bytes = budget.bytes
+            self._steps = budget.steps
+            if turn:
+                self._holds_turn = False
+                self._bytes = self._steps = 0
+                self.turns.release(self.project, budget.bytes, turn[0])
+
+
+class _StepBudget(Budget):
+    """A budget that is small until a turn is taken.
+
+    :param take_turn: called once, when the small one is spent.
+    :param size, steps: what the step has taken of the small one before.
+    """
+
+    def __init__(self, limits: BudgetLimits, take_turn: Callable[[], None], size: int, steps: int) -> None:
+        super().__init__(SMALL)
+        self.bytes = self._bytes_before = size
+        self.steps = self._steps_before = steps
+        self._usual = limits
+        self._take_turn: Callable[[], None] | None = take_turn
+
+    def extend(self, excess: str) -> None:
+        """Continue with the usual limits in a turn.
+
+        :raises LimitExceeded: they are exceeded.
+        :raises NoTurn: the project has to wait.
+        """
+        if self._take_turn is None:
+            super().extend(excess)
+            return
+        self._take_turn()
+        self._take_turn = None
+        self.limits = self._usual
+        self.bytes -= self._bytes_before
+        self.steps -= self._steps_before

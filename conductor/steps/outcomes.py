@@ -4,7 +4,7 @@ import logging
 import typing
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ...db.ids import WaitsOn
 from ...db.rows import FailureCause, OrphanedCreate, Outcome, Resource
@@ -24,7 +24,6 @@ from ...resources.contract.steps import Park, Poll
 from ...resources.nested.base import ChildFailed
 from ...sealing.secrets import Secrets
 from ...shapes import Json, JsonMap
-from .computing import Computing
 from .results import StepResult
 
 LOG = logging.getLogger(__name__)
@@ -46,7 +45,6 @@ class Outcomes:
 
     :ivar secrets: values that were unsealed for the attempt; no text of its results holds one of them.
     :ivar quota_wait: seconds for which a quota is waited for; 0: it is not waited for.
-    :ivar computing: the turns of steps that compute much.
     """
 
     claim: Claim
@@ -54,7 +52,6 @@ class Outcomes:
     clock: Callable[[], float]
     secrets: Secrets
     quota_wait: float
-    computing: Computing = field(default_factory=Computing)
 
     @property
     def _observes(self) -> bool:

@@ -22,11 +22,12 @@ from ...resources.registry import ResourceRegistry
 from ...sealing.sealer import SealError
 from ...sealing.secrets import Secrets
 from ...shapes import Json
+from ...template.budget import SOURCE
 from ...template.errors import TemplateError
 from ...template.sandbox.errors import HelperUnavailable
 from ...template.sandbox.evaluator import charged_to
 from .children import StepChildren
-from .computing import NoTurn
+from .computing import NoTurn, StepComputing
 from .context import RunningStepContext, StepServices
 from .kinds.table import KINDS
 from .orphaned_create import orphaned_create
@@ -75,7 +76,7 @@ class StepRunner(Steps):
     def _outcomes(self, claim: Claim, who: Claimant) -> Outcomes:
         secrets = Secrets(self._services.sealer.of_stack(claim.project_id, claim.root_id))
         services = self._services
-        return Outcomes(claim, who, services.clock, secrets, services.quota_wait, services.computing)
+        return Outcomes(claim, who, services.clock, secrets, services.quota_wait)
 
     def _context(self, outcomes: Outcomes, stop: threading.Event) -> RunningStepContext:
         claim = outcomes.claim
@@ -88,6 +89,7 @@ class StepRunner(Steps):
         """Return the result of the call, whatever it raises."""
         claim = outcomes.claim
         where = f"{claim.task.stack_id}/{claim.resource.name}"
+        budgets = SOURCE.set(StepComputing(self._services.computing, claim.project_id))
         try:
             try:
                 with charged_to(claim.project_id):
@@ -113,6 +115,8 @@ class StepRunner(Steps):
             text = outcomes.secrets.redact(traceback.format_exc())
             LOG.error("Resource %s: its step failed by an unexpected error\n%s", where, text)
             return outcomes.failed(error)
+        finally:
+            SOURCE.reset(budgets)
 
     def _step(self, outcomes: Outcomes, progress: Json, stop: threading.Event) -> StepResult:
         claim = outcomes.claim

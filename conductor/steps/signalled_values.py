@@ -5,7 +5,7 @@ others poll their metadata, as cfn-hup does, and would see the old values until 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlalchemy.engine import Connection
@@ -19,7 +19,7 @@ from ...resources.contract.errors import RetryableError
 from ...resources.registry import ResourceRegistry
 from ...sealing.stored import SealedRowLookup
 from ...shapes import Json, JsonMap
-from ...template.budget import Budget
+from ...template.budget import Budget, new_budget
 from ...template.errors import TemplateError
 from ...template.residual import references
 from .claimed_writes import StepDatabase
@@ -83,9 +83,14 @@ class SignalledValues:
 
     def _changed(self, own: Resource, rows: Mapping[str, Resource]) -> list[tuple[Resource, Json]]:
         """Return the rows whose metadata differ now, each with the new ones."""
+        # One budget for all: the metadata that are left when it is used up stay old.
+        with new_budget() as budget:
+            return list(self._refreshed(own, rows, budget))
+
+    def _refreshed(
+        self, own: Resource, rows: Mapping[str, Resource], budget: Budget
+    ) -> Iterator[tuple[Resource, Json]]:
         lookup = SealedRowLookup(rows)
-        budget = Budget()  # One for all: the metadata that are left when it is used up stay old.
-        changed = []
         for row in rows.values():
             if row.metadata is None or row.id == own.id:
                 continue
@@ -100,8 +105,8 @@ class SignalledValues:
             except TemplateError:
                 LOG.warning("Resource %s/%s: its metadata cannot be computed", row.stack_id, row.name)
             else:
-                changed += [(row, metadata)] if metadata != row.metadata else []
-        return changed
+                if metadata != row.metadata:
+                    yield row, metadata
 
 
 def _store_own(conn: Connection, claimed: Resource, changes: JsonMap) -> bool:

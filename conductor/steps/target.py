@@ -26,10 +26,9 @@ from ...resources.contract.views import ResourceView, StackFacts
 from ...sealing.secrets import Secrets
 from ...sealing.stored import metadata_in_clear
 from ...shapes import Json, JsonMap
-from ...template.budget import Budget
+from ...template.budget import new_budget
 from ...template.errors import TemplateError
 from ...template.residual import evaluate, holds_secret, is_deferred, members, partial, references
-from .computing import Computing
 from .inputs import ClaimLookup, SealedLookup
 
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
@@ -41,7 +40,7 @@ class NeverMade(PermanentError):
 
 
 def make_target(
-    claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets, computing: Computing
+    claim: Claim, plugin: ResourceType, definition: TaskDefinition, secrets: Secrets
 ) -> tuple[ResourceView, dict[str, Json]]:
     """Return the resource as the step sees it, and the columns with the properties that it was given.
 
@@ -54,12 +53,12 @@ def make_target(
     giving = _gives_properties(claim)
     is_new = giving and claim.task.kind == TaskKind.CREATE
     stored_resource = _stored_resource(claim, plugin, secrets)
-    before = {} if is_new else _properties_before(claim, stored_resource, secrets, computing)
+    before = {} if is_new else _properties_before(claim, stored_resource, secrets)
     stored: dict[str, Json] = {}
     properties = before
     metadata = None
     if giving:
-        sealed, properties = _resolved(definition, claim, plugin, secrets, computing)
+        sealed, properties = _resolved(definition, claim, plugin, secrets)
         if definition.external_id is None:
             plugin.validate(meanings(plugin.properties_schema, properties))
         needed = sorted({source.id for source in claim.inputs.values()})
@@ -162,19 +161,17 @@ def _adopted_metadata(metadata: Json, definition: TaskDefinition, claim: Claim, 
     return metadata_column(metadata, secrets)
 
 
-def _properties_before(
-    claim: Claim, resource: StoredResource, secrets: Secrets, computing: Computing
-) -> JsonMap:
+def _properties_before(claim: Claim, resource: StoredResource, secrets: Secrets) -> JsonMap:
     """Return the properties that were last given to the type."""
     if claim.resource.properties is not None or claim.task.kind not in DELETING:
         return resource.properties()
     return resource.opened(
-        lambda: _begun_with(claim, resource.plugin, secrets, computing),
+        lambda: _begun_with(claim, resource.plugin, secrets),
         lambda: resolve_stored(resource.plugin.properties_schema, {}),
     )
 
 
-def _begun_with(claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing) -> JsonMap:
+def _begun_with(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap:
     """Return the properties of a creation of which nothing was stored.
 
     It may have made something all the same.  Its properties follow from its definition again, for all it
@@ -184,7 +181,7 @@ def _begun_with(claim: Claim, plugin: ResourceType, secrets: Secrets, computing:
     """
     definition = TaskDefinition.from_json(claim.resource.definition)
     try:
-        return _resolved(definition, claim, plugin, secrets, computing)[1]
+        return _resolved(definition, claim, plugin, secrets)[1]
     except (PermanentError, PropertyError, TemplateError) as error:
         if claim.resource.physical_id is None:
             raise NeverMade(str(error)) from error
@@ -193,26 +190,17 @@ def _begun_with(claim: Claim, plugin: ResourceType, secrets: Secrets, computing:
 
 
 def _resolved(
-    definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets, computing: Computing
+    definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets
 ) -> tuple[Json, JsonMap]:
     """Return the properties as they are stored, and as they are given to the type.
 
     A thing that the template names by ``external_id`` is there already, so none of them is required.
     """
-
-    def compute(budget: Budget) -> tuple[Json, JsonMap]:
-        return _evaluated(definition, claim, plugin, secrets, budget)
-
-    return computing.result_of(claim.project_id, compute)
-
-
-def _evaluated(
-    definition: TaskDefinition, claim: Claim, plugin: ResourceType, secrets: Secrets, budget: Budget
-) -> tuple[Json, JsonMap]:
     properties = definition.properties
-    sealed = partial(properties, SealedLookup(claim), budget)
-    secret = {name for name, value in members(sealed).items() if is_deferred(value)}
-    values = evaluate(properties, ClaimLookup(claim, secrets), budget)
+    with new_budget() as budget:
+        sealed = partial(properties, SealedLookup(claim), budget)
+        secret = {name for name, value in members(sealed).items() if is_deferred(value)}
+        values = evaluate(properties, ClaimLookup(claim, secrets), budget)
     if holds_secret(sealed):
         note_secrets(sealed, values, secrets)
     if definition.external_id is not None:

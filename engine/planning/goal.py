@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ...shapes import Json, JsonMap
-from ...template.budget import Budget, charged_at
+from ...template.budget import Budget, charged_at, new_budget
 from ...template.compile import Limits
 from ...template.environment import Environment, as_document, parse_environment
 from ...template.errors import LimitExceeded
@@ -48,26 +48,31 @@ def with_environment(
 
     :param tree: the stack is a root: the names that its tree hides are searched.
     """
-    environment = _charged_environment(goal, template, goal.budget or Budget(limits.budget))
+    budget = goal.budget
+    if budget is None:
+        with new_budget(limits.budget) as own_budget:
+            return with_environment(replace(goal, budget=own_budget), template, limits, operator, tree=tree)
+    environment = _charged_environment(goal, template, budget)
     if goal.retained:
         goal, environment = _without_lost(goal, environment, template)
     if operator is not None:
         environment = operator.under(environment, goal.files)
     if tree:
-        environment = _hide(environment, goal, template, limits)
+        environment = _hide(environment, goal, budget, template, limits)
         if goal.environment_files:
             goal = _without_secrets(goal, environment)
     return goal, environment
 
 
-def _hide(environment: Environment, goal: Goal, template: JsonMap, limits: Limits) -> Environment:
+def _hide(
+    environment: Environment, goal: Goal, budget: Budget, template: JsonMap, limits: Limits
+) -> Environment:
     """Return a root stack's environment with the names of all parameters that its tree hides.
 
     :raises LimitExceeded: the search for the names takes too long.
     """
     documents = [template, *goal.files.values(), goal.parameters]
     documents += [environment.parameters, environment.parameter_defaults]
-    budget = goal.budget or Budget(limits.budget)
     most = limits.template_bytes
     try:
         names = hidden_names(documents, depth=limits.deepest, max_bytes=most, budget=budget)

@@ -129,6 +129,8 @@ def steps_that_multiply(target: Target) -> None:
     product = {"repeat": {"for_each": {"%a%": lists, "%b%": lists}, "template": "%a%-%b%"}}
     resources = {"a": _heat_value([f"item{number}" for number in range(200)])}
     resources |= {f"r{number}": _heat_value(product) for number in range(40)}
+    described = {**_heat_value("x"), "metadata": {"all": product}}
+    resources |= {f"m{number}": described for number in range(40)}
     large = _create(target, target.attacker, "large", resources)
     try:
         began = time.monotonic()

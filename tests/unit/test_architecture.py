@@ -150,6 +150,15 @@ EXCEPTIONS: dict[str, str] = {
     "engine/nested_stacks.py:1 imported modules": "everything that steps ask of nested stacks is one class",
 }
 """Exceptions to these limits, with the reason; a key is the beginning of a line that a test fails with."""
+BUDGETS = (
+    "api/",
+    "engine/requested.py",
+    "features/preview/",
+    "template/budget.py",
+    "template/compile.py",
+    "template/residual.py",
+)
+"""Modules that make the budgets of requests, and those that take them or need none."""
 BROAD_EXCEPT = {
     "api/app.py": "top of the WSGI stack",
     "cli/daemon/main_thread.py": "top of the main thread",
@@ -604,6 +613,19 @@ def test_ids_of_what_is_ours_come_from_rows(modules: list[Module]) -> None:
         offenders += [f"{name}:{makers[name]} makes a {kind}" for name in sorted(makers.keys() - reasons)]
         offenders += [f"{name} makes no {kind} any more" for name in sorted(reasons.keys() - makers)]
     _assert_none(offenders)
+
+
+def test_budgets_come_from_the_request_or_the_step(modules: list[Module]) -> None:
+    """A computation with a budget of its own would hold up all other threads of a conductor."""
+    _assert_none(
+        [
+            f"{module.name}:{node.lineno} makes a budget: see template.budget.new_budget"
+            for module in modules
+            for node in module.nodes(ast.Call)
+            if isinstance(node.func, ast.Name) and node.func.id == "Budget"
+            if not module.name.startswith(BUDGETS)
+        ]
+    )
 
 
 def test_everything_is_caught_only_at_the_top_of_a_thread(modules: list[Module]) -> None:

@@ -100,7 +100,7 @@ class TaskStep:
         return self.finish(step)
 
     def _make_target(self) -> tuple[ResourceView, dict[str, Json]]:
-        return make_target(self.claim, self.plugin, self.definition, self.secrets, self.outcomes.computing)
+        return make_target(self.claim, self.plugin, self.definition, self.secrets)
 
     def _read_imported(self) -> None:
         """Read what an import has taken over unread, before the first action on it but its deletion.

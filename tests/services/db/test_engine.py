@@ -376,6 +376,15 @@ def test_a_first_connection_that_is_lost_while_it_is_examined_is_made_again(
     fresh.close()
 
 
+def test_a_thread_knows_that_it_runs_a_transaction(tmp_path: pathlib.Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/s.sqlite")
+    assert database.read(lambda conn: engine.in_transaction())
+    with pytest.raises(ZeroDivisionError):
+        database.write(lambda conn: 1 // (engine.in_transaction() - 1))
+    assert not engine.in_transaction()
+    database.close()
+
+
 def test_a_new_file_is_its_owners_alone(tmp_path: pathlib.Path) -> None:
     private = tmp_path / "own.sqlite"
     shared = tmp_path / "shared.sqlite"

@@ -1,14 +1,17 @@
 """The turns of steps that compute much."""
 
+import contextlib
 import threading
+from collections.abc import Iterator
 
 import pytest
 from stoker.conductor.steps import computing
-from stoker.conductor.steps.computing import BURST, RATE, SMALL, SOONEST, Computing, NoTurn
-from stoker.template.budget import Budget
-from stoker.template.errors import LimitExceeded, TemplateError
-from stoker.template.sandbox import evaluator
-from stoker.template.sandbox.evaluator import charged_to
+from stoker.conductor.steps.computing import BURST, RATE, SMALL, SOONEST, Computing, NoTurn, StepComputing
+from stoker.template.budget import SOURCE, BudgetLimits, new_budget
+from stoker.template.errors import LimitExceeded
+
+USUAL = BudgetLimits()
+LARGE = SMALL.bytes + 1
 
 
 class Clock:
@@ -19,140 +22,205 @@ class Clock:
         return self.now
 
 
-class Making:
-    """A computation that makes so many bytes."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.budgets: list[Budget] = []
-
-    def __call__(self, budget: Budget) -> int:
-        self.budgets.append(budget)
-        budget.take(self.size)
-        return self.size
+def compute(turns: Computing, project: str, size: int) -> None:
+    """Make so many bytes, in a step of the project."""
+    with StepComputing(turns, project).budget(USUAL) as budget:
+        budget.take(size)
 
 
-LARGE = SMALL.bytes + 1
+class Turns(Computing):
+    """Counts the turns that it gives; others hold the only place while `is_taken`."""
+
+    def __init__(self) -> None:
+        super().__init__(Clock())
+        self.taken: list[bool] = []
+        self.released: list[int] = []
+        self.is_taken = False
+
+    def take(self, project: str, *, is_first: bool) -> float:
+        if self.is_taken and is_first:
+            raise NoTurn(1.0)
+        self.taken.append(is_first)
+        return 0.0
+
+    def release(self, project: str, size: int, began: float) -> None:
+        self.released.append(size)
 
 
-def test_what_is_small_is_computed_at_once() -> None:
-    compute = Making(SMALL.bytes)
-    assert Computing(Clock()).result_of("p", compute) == SMALL.bytes
-    assert len(compute.budgets) == 1
+@pytest.fixture
+def turns() -> Turns:
+    return Turns()
 
 
-def test_what_is_large_is_computed_again_with_the_budget_of_a_step() -> None:
-    compute = Making(LARGE)
-    assert Computing(Clock()).result_of("p", compute) == LARGE
-    assert [budget.limits.bytes for budget in compute.budgets] == [SMALL.bytes, Budget().limits.bytes]
+@pytest.fixture
+def step(turns: Turns) -> StepComputing:
+    return StepComputing(turns, "p")
 
 
-def test_work_without_bytes_is_large_too() -> None:
-    calls = []
-
-    def compute(budget: Budget) -> None:
-        calls.append(budget)
-        for _ in range(3):
-            budget.step(SMALL.steps // 2 + 1)
-
-    Computing(Clock()).result_of("p", compute)
-    assert len(calls) == 2
+def test_what_is_small_takes_no_turn(turns: Turns, step: StepComputing) -> None:
+    with step.budget(USUAL) as budget:
+        budget.take(SMALL.bytes)
+    assert turns.taken == turns.released == []
 
 
-def test_the_budget_of_a_step_stays() -> None:
-    with pytest.raises(LimitExceeded, match=f"more than {Budget().limits.bytes} bytes"):
-        Computing(Clock()).result_of("p", Making(Budget().limits.bytes + 1))
+def test_what_is_large_continues_in_a_turn_with_the_usual_budget(turns: Turns, step: StepComputing) -> None:
+    with step.budget(USUAL) as budget:
+        budget.take(LARGE)
+        assert (turns.taken, turns.released) == ([True], [])
+        budget.take(LARGE)
+        with pytest.raises(LimitExceeded, match=f"more than {USUAL.bytes} bytes"):
+            budget.take(USUAL.bytes)
+    assert (turns.taken, turns.released) == ([True], [2 * LARGE + USUAL.bytes])
 
 
-def test_an_error_is_no_reason_to_compute_again() -> None:
-    compute = Making(1)
+def test_work_without_bytes_is_large_too(turns: Turns, step: StepComputing) -> None:
+    with step.budget(USUAL) as budget:
+        budget.step(SMALL.steps + 1)
+        budget.step(USUAL.steps - SMALL.steps - 1)
+        with pytest.raises(LimitExceeded, match=f"more than {USUAL.steps} steps"):
+            budget.step(1)
+    assert turns.taken == [True]
 
-    def fail(budget: Budget) -> None:
-        compute(budget)
-        raise TemplateError("wrong")
 
-    with pytest.raises(TemplateError, match="wrong"):
-        Computing(Clock()).result_of("p", fail)
-    assert len(compute.budgets) == 1
+def test_many_small_computations_of_a_step_are_large_together(turns: Turns, step: StepComputing) -> None:
+    counts = []
+    for _ in range(9):
+        with step.budget(USUAL) as budget:
+            budget.take(SMALL.bytes // 3)
+        counts.append(len(turns.taken))
+    assert counts == [0, 0, 0, 1, 1, 1, 1, 2, 2]
+    assert turns.taken == [True, False], "it is refused no second one"
+
+
+def test_what_was_computed_before_takes_nothing_of_the_usual_budget(step: StepComputing) -> None:
+    with step.budget(USUAL) as budget:
+        budget.take(SMALL.bytes)
+        budget.step(SMALL.steps)
+    with step.budget(USUAL) as budget:
+        budget.take(USUAL.bytes)
+        budget.step(USUAL.steps)
+
+
+def test_a_step_that_has_had_a_turn_is_refused_no_other(turns: Turns, step: StepComputing) -> None:
+    with step.budget(USUAL) as budget:
+        budget.take(LARGE)
+    turns.is_taken = True
+    with step.budget(USUAL) as budget:
+        budget.take(LARGE)
+    with pytest.raises(NoTurn), StepComputing(turns, "p").budget(USUAL) as budget:
+        budget.take(LARGE)
+    assert len(turns.released) == len(turns.taken) == 2
+
+
+def test_a_computation_within_another_shares_its_turn(turns: Turns, step: StepComputing) -> None:
+    with step.budget(USUAL) as outer:
+        outer.take(LARGE)
+        with step.budget(USUAL) as inner:
+            inner.take(LARGE)
+        assert (turns.taken, turns.released) == ([True], [])
+    assert len(turns.released) == 1
+
+
+def test_a_transaction_waits_for_no_turn(
+    turns: Turns, step: StepComputing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(computing, "in_transaction", lambda: True)
+    turns.is_taken = True
+    with step.budget(USUAL) as budget:
+        budget.take(LARGE)
+    assert turns.taken == []
+
+
+def test_a_thread_has_its_budgets_from_its_step(turns: Turns, step: StepComputing) -> None:
+    token = SOURCE.set(step)
+    try:
+        with new_budget() as budget:
+            budget.take(LARGE)
+    finally:
+        SOURCE.reset(token)
+    assert turns.taken == [True]
+    with new_budget() as budget:
+        budget.take(LARGE)
+    assert turns.taken == [True]
 
 
 def test_a_project_makes_so_many_bytes_over_time_and_others_are_free() -> None:
     clock = Clock()
     turns = Computing(clock)
-    size = Budget().limits.bytes
+    size = USUAL.bytes
     for _ in range(BURST // size + 1):
-        turns.result_of("hog", Making(size))
+        compute(turns, "hog", size)
     with pytest.raises(NoTurn):
-        turns.result_of("hog", Making(size))
-    assert turns.result_of("other", Making(LARGE)) == LARGE
-    assert turns.result_of("hog", Making(1)) == 1, "small ones need no turn"
+        compute(turns, "hog", size)
+    compute(turns, "other", LARGE)
+    compute(turns, "hog", 1)  # Small ones need no turn.
     clock.now += 2 * size / RATE
-    assert turns.result_of("hog", Making(size)) == size
+    compute(turns, "hog", size)
 
 
 def test_steps_without_a_turn_are_run_again_one_after_the_other() -> None:
-    clock = Clock()
-    turns = Computing(clock)
-    for _ in range(BURST // Budget().limits.bytes + 1):
-        turns.result_of("hog", Making(Budget().limits.bytes))
+    turns = Computing(Clock())
+    for _ in range(BURST // USUAL.bytes + 1):
+        compute(turns, "hog", USUAL.bytes)
     pauses = []
     for _ in range(200):
         with pytest.raises(NoTurn) as refused:
-            turns.result_of("hog", Making(LARGE))
+            compute(turns, "hog", LARGE)
         pauses.append(refused.value.after)
     assert pauses == sorted(pauses)
     assert pauses[0] >= SOONEST
     assert len(set(pauses)) > 100
 
 
+@contextlib.contextmanager
+def held(turns: Computing, project: str) -> Iterator[None]:
+    """Hold the only place for a project."""
+    began = turns.take(project, is_first=True)
+    try:
+        yield
+    finally:
+        turns.release(project, 1, began)
+
+
 def test_one_step_of_a_project_waits_and_a_newcomer_goes_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computing, "LONGEST_WAIT", 60.0)
     turns = Computing()
     order: list[str] = []
-    holds, lets_go = threading.Event(), threading.Event()
 
-    def hold(budget: Budget) -> None:
-        budget.take(LARGE)
-        holds.set()
-        lets_go.wait(60)
-
-    def run(project: str) -> threading.Thread:
-        def compute(budget: Budget) -> None:
-            budget.take(LARGE)
+    def run(project: str, *, is_first: bool = True) -> threading.Thread:
+        def take() -> None:
+            began = turns.take(project, is_first=is_first)
             order.append(project)
+            turns.release(project, 1, began)
 
-        thread = threading.Thread(target=lambda: turns.result_of(project, compute))
+        count = turns._waiting[project]
+        thread = threading.Thread(target=take)
         thread.start()
+        while turns._waiting[project] == count:
+            pass
         return thread
 
-    first = threading.Thread(target=lambda: turns.result_of("hog", hold))
-    first.start()
-    assert holds.wait(60)
-    threads = [first, run("hog")]
-    while "hog" not in turns._waiting:
-        pass
-    with pytest.raises(NoTurn):
-        turns.result_of("hog", Making(LARGE))
-    threads.append(run("newcomer"))
-    while "newcomer" not in turns._waiting:
-        pass
-    turns._shares._uses["hog"].spent = 60.0
-    lets_go.set()
+    with held(turns, "hog"):
+        threads = [run("hog")]
+        with pytest.raises(NoTurn):
+            turns.take("hog", is_first=True)
+        threads.append(run("hog", is_first=False))
+        threads.append(run("newcomer"))
+        turns._shares._uses["hog"].spent = 60.0
     for thread in threads:
         thread.join(60)
-    assert order == ["newcomer", "hog"]
+    assert order == ["newcomer", "hog", "hog"]
+    assert not turns._waiting
 
 
 def test_a_step_waits_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computing, "LONGEST_WAIT", 0.0)
     turns = Computing()
-
-    def nested(budget: Budget) -> None:
-        budget.take(LARGE)
-        turns.result_of("other", Making(LARGE))
-
-    with pytest.raises(NoTurn):
-        turns.result_of("p", nested)
+    with held(turns, "other"), pytest.raises(NoTurn):
+        turns.take("p", is_first=True)
+    assert not turns._waiting
+    with held(turns, "p"):
+        pass
 
 
 def test_uses_that_are_over_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,21 +228,6 @@ def test_uses_that_are_over_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
     clock = Clock()
     turns = Computing(clock)
     for number in range(100):
-        turns.result_of(f"p{number}", Making(LARGE))
+        compute(turns, f"p{number}", LARGE)
         clock.now += 100
     assert len(turns._paid_at) <= 11
-
-
-def test_expressions_of_the_first_try_do_not_count() -> None:
-    left: list[float] = []
-
-    def compute(budget: Budget) -> None:
-        account = evaluator.account()
-        assert account is not None
-        left.append(account.seconds_left())
-        account.spend(1.0)
-        budget.take(LARGE)
-
-    with charged_to("p", 1.5):
-        Computing(Clock()).result_of("p", compute)
-    assert left == [1.5, 1.5]
