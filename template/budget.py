@@ -96,7 +96,9 @@ class Budget:
         """
         self.bytes += size
         while self.bytes > self.limits.bytes > 0:
-            self.extend(f"computes more than {self.limits.bytes} bytes of values")
+            self.extend(
+                f"the request computes more than {self.limits.bytes} bytes of values, the service's limit"
+            )
 
     def take_text(self, characters: int, *, is_ascii: bool = True) -> None:
         """Charge a text of so many characters.
@@ -176,19 +178,21 @@ class Budget:
             return float("inf")
         return max(0.0, self.limits.seconds - self._elsewhere - (self._clock() - self._since))
 
-    def extend(self, excess: str) -> None:
+    def extend(self, refusal: str) -> None:
         """Raise the limit that is exceeded, where more may be had; this budget has no more.
 
-        :param excess: what the request does beyond the limit.
+        :param refusal: the text of the error.
         :raises LimitExceeded: the limit stays.
         """
-        raise LimitExceeded(f"the request {excess}, the service's limit")
+        raise LimitExceeded(refusal)
 
     def _check(self) -> None:
         while self.steps > self.limits.steps > 0:
-            self.extend(f"takes more than {self.limits.steps} steps of work")
+            self.extend(f"the request takes more than {self.limits.steps} steps of work, the service's limit")
         if self.seconds_left() <= 0:
-            self.extend(f"takes more than {self.limits.seconds:g} seconds of work")
+            self.extend(
+                f"the request takes more than {self.limits.seconds:g} seconds of work, the service's limit"
+            )
         self._next_check = self._later()
 
     def _later(self) -> int:

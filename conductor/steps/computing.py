@@ -180,14 +180,14 @@ class _StepBudget(Budget):
         self._usual = limits
         self._take_turn: Callable[[], None] | None = take_turn
 
-    def extend(self, excess: str) -> None:
+    def extend(self, refusal: str) -> None:
         """Continue with the usual limits in a turn.
 
         :raises LimitExceeded: they are exceeded.
         :raises NoTurn: the project has to wait.
         """
         if self._take_turn is None:
-            super().extend(excess)
+            super().extend(refusal)
             return
         self._take_turn()
         self._take_turn = None
