@@ -7,13 +7,15 @@ import json
 import os
 import pathlib
 import resource
-from collections.abc import Iterator, Mapping
+import typing
+from collections.abc import Iterator, Mapping, Sequence
 
 import coverage
 import pytest
 from mutate.databases import is_repeated
 from mutate.examples import same_examples
 from mutate.kernel import ROOT, sources
+from mutate.planting import caches
 
 
 class Recording:
@@ -23,6 +25,7 @@ class Recording:
         self._folder = folder
         self._seconds: dict[str, float] = {}
         self._processor = 0.0
+        self._caches: Sequence[typing.Any] = ()
         self._coverage = coverage.Coverage(
             data_file=None,
             include=[str(ROOT / path) for path in sources()],
@@ -42,9 +45,15 @@ class Recording:
         config.hook.pytest_deselected(items=repeated)
         items[:] = [item for item in items if not is_repeated(item.nodeid, names)]
 
+    def pytest_collection_finish(self) -> None:
+        """Find the functions that keep results: each test runs their lines, not only the first one."""
+        self._caches = caches()
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Note what a test runs, with its fixtures."""
+        for cache in self._caches:
+            cache.cache_clear()
         self._coverage.switch_context(item.nodeid)
         began = _processor_time()
         try:

@@ -13,7 +13,7 @@ import pytest
 from mutate import choosing, kernel, planting, survivors
 from mutate.__main__ import LEAST_TIME, LOADING_TIME, loaded, options_of
 from mutate.constants import dependents, loaded_names
-from mutate.databases import is_repeated
+from mutate.databases import DATABASES, ON_EACH, is_repeated
 from mutate.forks import CANNOT, FAILS, SURVIVES, End, attempt
 from mutate.notes import Notes
 from mutate.operators import Mutant, mutants
@@ -280,8 +280,9 @@ def test_a_fault_with_a_process_of_its_own_has_all_tests_that_need_no_server_and
 
 def test_a_test_is_recorded_on_the_cheapest_of_its_databases() -> None:
     names = ["a[sqlite]", "a[postgresql]", "a[mariadb]", "b[x-postgresql]", "b[x-mariadb]", "c[mariadb]", "d"]
-    recorded = [name for name in names if not is_repeated(name, names)]
-    assert recorded == ["a[sqlite]", "b[x-postgresql]", "c[mariadb]", "d"]
+    on_each = [f"{ON_EACH[0]}::e[{name}]" for name in DATABASES]
+    recorded = [name for name in (*names, *on_each) if not is_repeated(name, names + on_each)]
+    assert recorded == ["a[sqlite]", "b[x-postgresql]", "c[mariadb]", "d", *on_each]
 
 
 @pytest.mark.parametrize(

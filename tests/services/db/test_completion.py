@@ -76,12 +76,23 @@ def test_a_row_is_removed_though_another_one_changes_beside_it(database: Databas
     assert resource(database, graph.resources["changed"]).physical_id == "new"
 
 
-@on("postgresql")
-def test_the_successors_are_locked_in_the_order_of_their_ids(database: Database) -> None:
-    graph = store_graph(database, {"one": [], "left": ["one"], "right": ["one"]})
+def test_a_copy_is_written_though_its_resource_changes_beside_it(database: Database) -> None:
+    graph = store_graph(database, {"one": [], "copied": []})
     [claim] = claim_all(database, [graph.tasks["one"]])
-    text, _ = statement_of(database, [outcome(claim, changes=CHANGES)])
-    assert re.search(r"ORDER BY task.id\s+FOR UPDATE", text.partition("UNION ALL")[2])
+    copy = {"id": graph.resources["copied"], "physical_id": "copy"}
+    step(database, [outcome(claim, changes=CHANGES, copy=copy)])
+    rows = [resource(database, graph.resources[name]) for name in ("one", "copied")]
+    assert [row.physical_id for row in rows] == ["new", "copy"]
+
+
+@on("postgresql")
+def test_tasks_and_their_successors_are_locked_in_the_order_of_their_ids(database: Database) -> None:
+    graph = store_graph(database, {"one": [], "two": [], "left": ["one", "two"], "right": ["one", "two"]})
+    claims = claim_all(database, [graph.tasks["one"], graph.tasks["two"]])
+    text, _ = statement_of(database, [outcome(claim, changes=CHANGES) for claim in claims])
+    ended, _, waiting = text.partition("UNION ALL")
+    assert re.search(r"ORDER BY task.id\s+FOR UPDATE", ended)
+    assert re.search(r"ORDER BY task.id\s+FOR UPDATE", waiting)
 
 
 @on("postgresql")
