@@ -189,7 +189,7 @@ class Budget:
     def _check(self) -> None:
         while self.steps > self.limits.steps > 0:
             self.extend(f"the request takes more than {self.limits.steps} steps of work, the service's limit")
-        if self.seconds_left() <= 0:
+        while self.seconds_left() <= 0:
             self.extend(
                 f"the request takes more than {self.limits.seconds:g} seconds of work, the service's limit"
             )

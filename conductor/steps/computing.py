@@ -21,13 +21,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ...db.engine import in_transaction
+from ...resources.contract.errors import Cancelled
 from ...template.budget import Budget, BudgetLimits
 from ...template.sandbox.fair_shares import FairShares
 
-SMALL = BudgetLimits(bytes=512 * 1024, steps=20_000, seconds=0.0)
-"""Limits of the values that a step makes without a turn: some hundredths of a second."""
+SMALL = BudgetLimits(bytes=512 * 1024, steps=20_000, seconds=0.05)
+"""Limits of what a step computes without a turn, as long as the service's are not below them."""
 LONGEST_WAIT = 2.0
 """Seconds for which one step of a project waits for a turn on its thread."""
+LOOK = 0.5
+"""Seconds after which a step that waits for a further turn looks whether it is to stop."""
 SOONEST = 1.0
 """Seconds after which a step that got no turn is run again, at the earliest."""
 RATE = 64 * 1024 * 1024
@@ -66,17 +69,24 @@ class Computing:
         self._paid_at: dict[str, float] = {}
         self._slots: dict[str, float] = {}
 
-    def take(self, project: str, *, is_first: bool) -> float:
+    def take(self, project: str, stop: threading.Event | None = None) -> float:
         """Take a turn; return when it began.
 
-        :param is_first: whether the step has had none: others have to wait, and it may be run again later.
-        :raises NoTurn: the project has to wait, and the step has had no turn.
+        :param stop: the step waits until it has the turn, or this is set; None: it may be refused.
+        :raises NoTurn: the project has to wait.
+        :raises Cancelled: the step is to stop.
         """
         with self._changed:
-            now = self._monotonic()
-            if is_first and (self._waiting[project] or self._paid_at.get(project, now) > now):
-                raise NoTurn(self._next_slot(project))
-            self._wait(project, LONGEST_WAIT if is_first else None)
+            if stop is None:
+                now = self._monotonic()
+                if self._waiting[project] or self._paid_at.get(project, now) > now:
+                    raise NoTurn(self._next_slot(project))
+                if not self._wait(project, LONGEST_WAIT):
+                    raise NoTurn(self._next_slot(project))
+            else:
+                while not self._wait(project, LOOK):
+                    if stop.is_set():
+                        raise Cancelled
         return self._monotonic()
 
     def release(self, project: str, size: int, began: float) -> None:
@@ -89,17 +99,14 @@ class Computing:
             self._charge(project, size, self._monotonic() - began)
             self._changed.notify_all()
 
-    def _wait(self, project: str, longest: float | None) -> None:
-        """Take the only place when it is the project's turn.
-
-        :raises NoTurn: others had it for too long.
-        """
+    def _wait(self, project: str, longest: float) -> bool:
+        """Take the only place when it is the project's turn; return False if others had it for too long."""
         self._waiting[project] += 1
         try:
             is_free = self._changed.wait_for(lambda: self._shares.first_of(self._waiting) == project, longest)
-            if not is_free:
-                raise NoTurn(self._next_slot(project))
-            self._shares.take(project)
+            if is_free:
+                self._shares.take(project)
+            return is_free
         finally:
             self._waiting[project] -= 1
             if not self._waiting[project]:
@@ -132,51 +139,69 @@ class StepComputing:
     transaction it takes none: whoever has the turn may wait for a row that the transaction has locked.
 
     :ivar project: the project that the turns count for.
+    :ivar stop: set when the step is to stop.
     """
 
     turns: Computing
     project: str
-    _has_had_turn: bool = field(default=False, init=False)
+    stop: threading.Event
+    _may_be_refused: bool = field(default=True, init=False)
     _holds_turn: bool = field(default=False, init=False)
     _bytes: int = field(default=0, init=False)
     _steps: int = field(default=0, init=False)
+
+    def stopping(self) -> None:
+        """Let the step compute what it needs to stop: no turn is refused any more."""
+        self._may_be_refused = False
+        self.stop = threading.Event()
 
     @contextlib.contextmanager
     def budget(self, limits: BudgetLimits) -> Iterator[Budget]:
         """Give a budget for one computation, which may have to wait for a turn.
 
         :raises NoTurn: in the computation, if the project has to wait.
+        :raises Cancelled: in the computation, if the step is to stop while it waits for a further turn.
         """
         turn: list[float] = []
 
         def take_turn() -> None:
             if not (self._holds_turn or in_transaction()):
-                turn.append(self.turns.take(self.project, is_first=not self._has_had_turn))
-                self._has_had_turn = self._holds_turn = True
+                stop = None if self._may_be_refused else self.stop
+                turn.append(self.turns.take(self.project, stop))
+                self._may_be_refused = False
+                self._holds_turn = True
+                self._bytes = self._steps = 0
 
         budget = _StepBudget(limits, take_turn, self._bytes, self._steps)
         try:
             yield budget
         finally:
-            self._bytes = budget.bytes
-            self._steps = budget.steps
+            self._bytes += budget.bytes - budget.bytes_before
+            self._steps += budget.steps - budget.steps_before
+            budget.end()
             if turn:
+                size = self._bytes
                 self._holds_turn = False
                 self._bytes = self._steps = 0
-                self.turns.release(self.project, budget.bytes, turn[0])
+                self.turns.release(self.project, size, turn[0])
 
 
 class _StepBudget(Budget):
     """A budget that is small until a turn is taken.
 
+    :ivar bytes_before, steps_before: the part of `bytes` and `steps` that the step has taken before.
     :param take_turn: called once, when the small one is spent.
-    :param size, steps: what the step has taken of the small one before.
     """
 
     def __init__(self, limits: BudgetLimits, take_turn: Callable[[], None], size: int, steps: int) -> None:
-        super().__init__(SMALL)
-        self.bytes = self._bytes_before = size
-        self.steps = self._steps_before = steps
+        small = BudgetLimits(
+            bytes=_least(SMALL.bytes, limits.bytes),
+            steps=_least(SMALL.steps, limits.steps),
+            seconds=limits.seconds,
+        )
+        super().__init__(small)
+        self.bytes = self.bytes_before = size
+        self.steps = self.steps_before = steps
         self._usual = limits
         self._take_turn: Callable[[], None] | None = take_turn
 
@@ -192,5 +217,25 @@ class _StepBudget(Budget):
         self._take_turn()
         self._take_turn = None
         self.limits = self._usual
-        self.bytes -= self._bytes_before
-        self.steps -= self._steps_before
+        self.bytes -= self.bytes_before
+        self.steps -= self.steps_before
+        self.bytes_before = self.steps_before = 0
+
+    def end(self) -> None:
+        """Let nobody take from it any more who would have to take a turn, which nobody would end."""
+        if self._take_turn is not None:
+            self._take_turn = _refuse_turn
+
+    def _check(self) -> None:
+        # Not all work is counted in steps.
+        if self._take_turn is not None and self._clock() - self._since > SMALL.seconds:
+            self.extend("")
+        super()._check()
+
+
+def _least(small: int, usual: int) -> int:
+    return min(small, usual) if usual else small
+
+
+def _refuse_turn() -> None:
+    raise AssertionError("the computation of this budget has ended")

@@ -51,14 +51,14 @@ class StepRunner(Steps):
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
         outcomes = self._outcomes(claim, who)
-        return self._guard(outcomes, lambda: self._step(outcomes, progress, stop), progress)
+        return self._guard(outcomes, lambda: self._step(outcomes, progress, stop), progress, stop)
 
     def has_cancel(self, claim: Claim) -> bool:
         return KINDS[claim.task.kind].has_cancel(claim, self._registry)
 
     def cancel(self, claim: Claim, who: Claimant) -> StepResult:
         outcomes = self._outcomes(claim, who)
-        return self._guard(outcomes, lambda: self._cancel(outcomes, None), None)
+        return self._guard(outcomes, lambda: self._cancel(outcomes, None), None, threading.Event())
 
     def cancelled(self, claim: Claim, who: Claimant) -> StepResult:
         return self._outcomes(claim, who).stopped()
@@ -85,16 +85,20 @@ class StepRunner(Steps):
         children = functools.partial(StepChildren, claim, services.database, services.nested, secrets)
         return RunningStepContext(claim, secrets, services=services, stop=stop, children=children)
 
-    def _guard(self, outcomes: Outcomes, step: Callable[[], StepResult], progress: Json) -> StepResult:
+    def _guard(
+        self, outcomes: Outcomes, step: Callable[[], StepResult], progress: Json, stop: threading.Event
+    ) -> StepResult:
         """Return the result of the call, whatever it raises."""
         claim = outcomes.claim
         where = f"{claim.task.stack_id}/{claim.resource.name}"
-        budgets = SOURCE.set(StepComputing(self._services.computing, claim.project_id))
+        computing = StepComputing(self._services.computing, claim.project_id, stop)
+        budgets = SOURCE.set(computing)
         try:
             try:
                 with charged_to(claim.project_id):
                     return step()
             except Cancelled:
+                computing.stopping()
                 return self._cancel(outcomes, progress)
         except RetryableError as error:
             return outcomes.retry(error, after_success=progress is not None)

@@ -51,7 +51,9 @@ def with_environment(
     budget = goal.budget
     if budget is None:
         with new_budget(limits.budget) as own_budget:
-            return with_environment(replace(goal, budget=own_budget), template, limits, operator, tree=tree)
+            goal = replace(goal, budget=own_budget)
+            goal, environment = with_environment(goal, template, limits, operator, tree=tree)
+        return replace(goal, budget=None), environment
     environment = _charged_environment(goal, template, budget)
     if goal.retained:
         goal, environment = _without_lost(goal, environment, template)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from stoker.conductor.steps import computing
 from stoker.conductor.steps.computing import BURST, RATE, SMALL, SOONEST, Computing, NoTurn, StepComputing
+from stoker.resources.contract.errors import Cancelled
 from stoker.template.budget import SOURCE, BudgetLimits, new_budget
 from stoker.template.errors import LimitExceeded
 
@@ -24,8 +25,12 @@ class Clock:
 
 def compute(turns: Computing, project: str, size: int) -> None:
     """Make so many bytes, in a step of the project."""
-    with StepComputing(turns, project).budget(USUAL) as budget:
+    with a_step(turns, project).budget(USUAL) as budget:
         budget.take(size)
+
+
+def a_step(turns: Computing, project: str = "p") -> StepComputing:
+    return StepComputing(turns, project, threading.Event())
 
 
 class Turns(Computing):
@@ -37,10 +42,10 @@ class Turns(Computing):
         self.released: list[int] = []
         self.is_taken = False
 
-    def take(self, project: str, *, is_first: bool) -> float:
-        if self.is_taken and is_first:
+    def take(self, project: str, stop: threading.Event | None = None) -> float:
+        if self.is_taken and stop is None:
             raise NoTurn(1.0)
-        self.taken.append(is_first)
+        self.taken.append(stop is None)
         return 0.0
 
     def release(self, project: str, size: int, began: float) -> None:
@@ -54,7 +59,7 @@ def turns() -> Turns:
 
 @pytest.fixture
 def step(turns: Turns) -> StepComputing:
-    return StepComputing(turns, "p")
+    return a_step(turns)
 
 
 def test_what_is_small_takes_no_turn(turns: Turns, step: StepComputing) -> None:
@@ -107,7 +112,7 @@ def test_a_step_that_has_had_a_turn_is_refused_no_other(turns: Turns, step: Step
     turns.is_taken = True
     with step.budget(USUAL) as budget:
         budget.take(LARGE)
-    with pytest.raises(NoTurn), StepComputing(turns, "p").budget(USUAL) as budget:
+    with pytest.raises(NoTurn), a_step(turns).budget(USUAL) as budget:
         budget.take(LARGE)
     assert len(turns.released) == len(turns.taken) == 2
 
@@ -118,7 +123,62 @@ def test_a_computation_within_another_shares_its_turn(turns: Turns, step: StepCo
         with step.budget(USUAL) as inner:
             inner.take(LARGE)
         assert (turns.taken, turns.released) == ([True], [])
-    assert len(turns.released) == 1
+    assert turns.released == [2 * LARGE]
+
+
+def test_limits_of_the_service_that_are_below_the_small_ones_hold(step: StepComputing) -> None:
+    for limits in (BudgetLimits(bytes=1000), BudgetLimits(steps=1000)):
+        with step.budget(limits) as budget, pytest.raises(LimitExceeded, match="more than 1000"):
+            budget.take(1001) if limits.bytes == 1000 else budget.step(1001)
+
+
+def test_no_limit_of_the_service_is_none_after_the_small_one(turns: Turns, step: StepComputing) -> None:
+    with step.budget(BudgetLimits(bytes=0, steps=0, seconds=0)) as budget:
+        budget.take(LARGE)
+        budget.step(10**9)
+    assert turns.taken == [True]
+
+
+def test_work_that_is_not_counted_takes_a_turn_and_has_the_time_of_the_service(
+    turns: Turns, step: StepComputing
+) -> None:
+    with step.budget(BudgetLimits(seconds=1000)) as budget:
+        budget._clock = lambda: budget._since + 10
+        budget.step(SMALL.steps // 2)
+        assert (turns.taken, budget.seconds_left()) == ([True], 990)
+        budget._clock = lambda: budget._since + 1001
+        with pytest.raises(LimitExceeded, match="more than 1000 seconds"):
+            budget.step(SMALL.steps // 2)
+
+
+def test_a_budget_takes_no_turn_after_its_computation(turns: Turns, step: StepComputing) -> None:
+    with step.budget(USUAL) as budget:
+        pass
+    with pytest.raises(AssertionError, match="has ended"):
+        budget.take(LARGE)
+    assert turns.taken == []
+
+
+def test_a_step_that_is_to_stop_waits_for_no_further_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(computing, "LOOK", 0.0)
+    turns = Computing()
+    step = a_step(turns)
+    with step.budget(USUAL) as budget:
+        budget.take(LARGE)
+    step.stop.set()
+    with held(turns, "other"), pytest.raises(Cancelled), step.budget(USUAL) as budget:
+        budget.take(LARGE)
+    assert not turns._waiting
+
+
+def test_a_step_that_stops_is_refused_no_turn(turns: Turns, step: StepComputing) -> None:
+    turns.is_taken = True
+    step.stop.set()
+    step.stopping()
+    with step.budget(USUAL) as budget:
+        budget.take(LARGE)
+    assert turns.taken == [False]
+    assert not step.stop.is_set()
 
 
 def test_a_transaction_waits_for_no_turn(
@@ -175,7 +235,7 @@ def test_steps_without_a_turn_are_run_again_one_after_the_other() -> None:
 @contextlib.contextmanager
 def held(turns: Computing, project: str) -> Iterator[None]:
     """Hold the only place for a project."""
-    began = turns.take(project, is_first=True)
+    began = turns.take(project)
     try:
         yield
     finally:
@@ -187,9 +247,9 @@ def test_one_step_of_a_project_waits_and_a_newcomer_goes_before_it(monkeypatch: 
     turns = Computing()
     order: list[str] = []
 
-    def run(project: str, *, is_first: bool = True) -> threading.Thread:
+    def run(project: str, stop: threading.Event | None = None) -> threading.Thread:
         def take() -> None:
-            began = turns.take(project, is_first=is_first)
+            began = turns.take(project, stop)
             order.append(project)
             turns.release(project, 1, began)
 
@@ -203,8 +263,8 @@ def test_one_step_of_a_project_waits_and_a_newcomer_goes_before_it(monkeypatch: 
     with held(turns, "hog"):
         threads = [run("hog")]
         with pytest.raises(NoTurn):
-            turns.take("hog", is_first=True)
-        threads.append(run("hog", is_first=False))
+            turns.take("hog")
+        threads.append(run("hog", threading.Event()))
         threads.append(run("newcomer"))
         turns._shares._uses["hog"].spent = 60.0
     for thread in threads:
@@ -217,7 +277,7 @@ def test_a_step_waits_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(computing, "LONGEST_WAIT", 0.0)
     turns = Computing()
     with held(turns, "other"), pytest.raises(NoTurn):
-        turns.take("p", is_first=True)
+        turns.take("p")
     assert not turns._waiting
     with held(turns, "p"):
         pass
