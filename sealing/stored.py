@@ -19,6 +19,7 @@ all other JSON                             literal, read as it is
 ========================================== ============================================================
 """
 
+import functools
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
@@ -67,6 +68,8 @@ class SealedRowLookup:
 
     def __init__(self, rows: Mapping[str, Resource]) -> None:
         self._rows = rows
+        # To convert a large value takes long, and a template may select of it often.
+        self._attribute = functools.cache(self._read_attribute)
 
     def reference_id(self, resource: str) -> Json:
         """Return the value that the resource's last action has left."""
@@ -74,6 +77,9 @@ class SealedRowLookup:
 
     def attribute(self, resource: str, name: str) -> Json:
         """Return the value that the resource's last action has left."""
+        return self._attribute(resource, name)
+
+    def _read_attribute(self, resource: str, name: str) -> Json:
         attributes = self._rows[resource].attributes or {}
         if name == "":
             return mapping({key: as_residual(value) for key, value in attributes.items()})
@@ -90,6 +96,7 @@ class RowLookup:
     def __init__(self, rows: Mapping[str, Resource], unseal: Unseal) -> None:
         self._rows = rows
         self.unseal = unseal
+        self._attribute = functools.cache(self._read_attribute)
 
     def reference_id(self, resource: str) -> Json:
         """Return the value that the resource's last action has left."""
@@ -97,6 +104,9 @@ class RowLookup:
 
     def attribute(self, resource: str, name: str) -> Json:
         """Return the value that the resource's last action has left."""
+        return self._attribute(resource, name)
+
+    def _read_attribute(self, resource: str, name: str) -> Json:
         attributes = self._rows[resource].attributes or {}
         if name == "":
             return {key: in_clear(value, self.unseal) for key, value in attributes.items()}

@@ -267,7 +267,9 @@ def _evaluate_node(item: dict[str, Residual], run: _Run) -> Json:
         values = [attribute_value, *path]
         function = "select"
     if run.keep_sealed and function in ("select", "get_param"):
-        values = _into(values)
+        values = _into(values, None if function == "select" else "")
+        # It is charged before anybody looks through it: of a large value a template may select many times.
+        _from_resource(item[FN], values[0], run)
         if len(values) == 1:
             return values[0]
     if run.keep_sealed and is_deferred(values):
@@ -275,32 +277,29 @@ def _evaluate_node(item: dict[str, Residual], run: _Run) -> Json:
     return _apply(item, function, [plain(value) for value in values] if run.keep_sealed else values, run)
 
 
-def _into(values: list[Residual]) -> list[Residual]:
+def _into(values: list[Residual], missing: Json) -> list[Residual]:
     """Return the arguments of a selection after as many steps of its path as lead into no secret.
 
-    So a plain value beside a secret is plain.
+    So a plain value beside a secret is plain, and of a large value only the part is read that is selected.
     """
     value, *path = values
-    if not is_deferred(value):
-        return values
     while path and isinstance(path[0], str | int) and not isinstance(path[0], bool):
-        inner: Residual = None
+        parts = members(value) if isinstance(value, dict) else {}
         if isinstance(value, list):
-            inner = _member(value, path[0])
-        elif isinstance(value, dict) and (parts := members(value)):
-            inner = parts.get(str(path[0]))
-        if inner is None:
+            value = _member(value, path[0], missing)
+        elif parts:
+            value = parts.get(str(path[0]), missing)
+        else:
             break  # The selection itself knows what such a path means.
-        value = inner
         path = path[1:]
     return [value, *path]
 
 
-def _member(items: list[Residual], index: str | int) -> Residual:
+def _member(items: list[Residual], index: str | int, missing: Json) -> Residual:
     try:
         return items[int(index)]
     except (ValueError, IndexError):
-        return None
+        return missing
 
 
 def _from_resource(function: str, value: Json, run: _Run) -> Json:

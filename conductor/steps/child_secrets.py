@@ -3,6 +3,7 @@
 A step reads them of a claim, and an import of the rows that it builds.
 """
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -102,6 +103,7 @@ def failing_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Sec
     :param rows: the stack's resources by name.
     """
     errors: dict[str, str] = {}
+    data_of = functools.cache(lambda resource: secrets.peek(rows[resource].data))
     for name, output in outputs.items():
         for item in nodes(output["value"]):
             args = item[ARGS]
@@ -109,7 +111,7 @@ def failing_outputs(outputs: JsonMap, rows: Mapping[str, Resource], secrets: Sec
             if item[FN] == "error":
                 text = args[0]
             elif item[FN] == "get_attr" and args[0] in rows and isinstance(args[1], str):
-                text = output_error(args[0], secrets.peek(rows[args[0]].data), args[1])
+                text = output_error(args[0], data_of(args[0]), args[1])
             if text is not None:
                 errors.setdefault(name, text)
     return errors

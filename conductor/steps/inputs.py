@@ -1,7 +1,7 @@
 """Values that a claimed task's definition refers to, sealed or in clear."""
 
 import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...db.work.claim import Claim, InputValue
 from ...resources.contract.errors import PermanentError
@@ -35,6 +35,8 @@ class SealedLookup:
     """
 
     claim: Claim
+    _read: dict[tuple[str, str], Json] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Attributes that were read: to convert a large one takes long, and a template may select of it often."""
 
     def reference_id(self, resource: str) -> Json:
         """Return the reference of a resource.
@@ -48,10 +50,15 @@ class SealedLookup:
 
         :raises PermanentError: the resource is gone.
         """
-        attributes = self._input(resource).attributes
+        key = resource, name
+        if key not in self._read:
+            self._read[key] = self._attribute(self._input(resource), *key)
+        return self._read[key]
+
+    def _attribute(self, read: InputValue, resource: str, name: str) -> Json:
         if name == "":
-            return mapping({key: as_residual(value) for key, value in attributes.items()})
-        return as_residual(attributes.get(name))
+            return mapping({key: as_residual(value) for key, value in read.attributes.items()})
+        return as_residual(read.attributes.get(name))
 
     def unseal(self, token: str) -> Json:
         """Refuse: nothing that is stored needs it."""
@@ -77,7 +84,9 @@ class ClaimLookup(SealedLookup):
 
         :raises PermanentError: the resource is gone, or it is an output that can never be computed.
         """
-        read = self._input(resource)
+        return super().attribute(resource, name)
+
+    def _attribute(self, read: InputValue, resource: str, name: str) -> Json:
         if name == "":
             return {key: self.secrets.open_value(value) for key, value in read.attributes.items()}
         value = self.secrets.open_value(read.attributes.get(name))
