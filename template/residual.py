@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ..shapes import Json
 from .budget import Budget, new_budget
-from .errors import TemplateError
+from .errors import LimitExceeded, TemplateError
 from .functions.table import APPLY, VERSIONS
 from .language import MAX_VALUE_DEPTH, Reference, Residual, Version
 
@@ -30,6 +30,10 @@ _AROUND = MAX_VALUE_DEPTH // 4
 
 class ResidualError(TemplateError):
     """A function cannot be evaluated with the values that the resources gave."""
+
+
+class ResidualTooCostly(ResidualError):
+    """It may be possible with more time or memory."""
 
 
 class Lookup(typing.Protocol):
@@ -307,7 +311,7 @@ def _from_resource(function: str, value: Json, run: _Run) -> Json:
     try:
         run.budget.take_value(value, _AROUND)
     except TemplateError as error:
-        raise ResidualError(f"{function}: {error.message}") from error
+        raise _error_of(error, f"{function}: {error.message}") from error
     return value
 
 
@@ -323,8 +327,12 @@ def _apply(item: dict[str, Residual], function: str, values: Sequence[Json], run
         problem = error
     if any(part[FN] == "sealed" for part in nodes(item[ARGS])):
         # Neither the message nor the cause of the error may show the secret.
-        raise ResidualError(f"{function}: cannot be evaluated with the value of a hidden parameter")
-    raise ResidualError(f"{function}: {problem.message}") from problem
+        raise _error_of(problem, f"{function}: cannot be evaluated with the value of a hidden parameter")
+    raise _error_of(problem, f"{function}: {problem.message}") from problem
+
+
+def _error_of(problem: TemplateError, text: str) -> ResidualError:
+    return ResidualTooCostly(text) if isinstance(problem, LimitExceeded) else ResidualError(text)
 
 
 def _version(item: dict[str, Residual]) -> Version:

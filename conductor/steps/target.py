@@ -27,8 +27,16 @@ from ...sealing.secrets import Secrets
 from ...sealing.stored import metadata_in_clear
 from ...shapes import Json, JsonMap
 from ...template.budget import new_budget
-from ...template.errors import TemplateError
-from ...template.residual import evaluate, holds_secret, is_deferred, members, partial, references
+from ...template.errors import LimitExceeded, TemplateError
+from ...template.residual import (
+    ResidualTooCostly,
+    evaluate,
+    holds_secret,
+    is_deferred,
+    members,
+    partial,
+    references,
+)
 from .inputs import ClaimLookup, SealedLookup
 
 GIVEN = (TaskKind.CREATE, TaskKind.UPDATE, TaskKind.ADOPT)
@@ -182,6 +190,9 @@ def _begun_with(claim: Claim, plugin: ResourceType, secrets: Secrets) -> JsonMap
     definition = TaskDefinition.from_json(claim.resource.definition)
     try:
         return _resolved(definition, claim, plugin, secrets)[1]
+    except (LimitExceeded, ResidualTooCostly):
+        # The creation may have had more time.  What it has made is found by its key.
+        return resolve_stored(plugin.properties_schema, {})
     except (PermanentError, PropertyError, TemplateError) as error:
         if claim.resource.physical_id is None:
             raise NeverMade(str(error)) from error
