@@ -28,11 +28,12 @@ from ...template.sandbox.fair_shares import FairShares
 SMALL = BudgetLimits(bytes=512 * 1024, steps=20_000, seconds=0.05)
 """Limits of what a step computes without a turn, as long as the service's are not below them."""
 LONGEST_WAIT = 2.0
-"""Seconds for which one step of a project waits for a turn on its thread."""
+"""Seconds for which a step waits for a turn on its thread."""
 LOOK = 0.5
 """Seconds after which a step that waits for a further turn looks whether it is to stop."""
 SOONEST = 1.0
-"""Seconds after which a step that got no turn is run again, at the earliest."""
+"""Seconds after which a step that got no turn is run again, at the earliest.  If a turn will probably be free
+sooner, the step waits for it; of those for whom none will be, one waits."""
 RATE = 64 * 1024 * 1024
 """Bytes of values that the turns of one project may make in a second, in the mean."""
 BURST = 256 * 1024 * 1024
@@ -79,7 +80,9 @@ class Computing:
         with self._changed:
             if stop is None:
                 now = self._monotonic()
-                if self._waiting[project] or self._paid_at.get(project, now) > now:
+                waiting = self._waiting[project]
+                is_long = waiting > 0 and (waiting + 1) * self._mean > SOONEST
+                if is_long or self._paid_at.get(project, now) > now:
                     raise NoTurn(self._next_slot(project))
                 if not self._wait(project, LONGEST_WAIT):
                     raise NoTurn(self._next_slot(project))

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 from stoker.conductor.steps import computing
-from stoker.conductor.steps.computing import BURST, RATE, SMALL, SOONEST, Computing, NoTurn, StepComputing
+from stoker.conductor.steps.computing import (
+    BURST,
+    LONGEST_WAIT,
+    RATE,
+    SMALL,
+    SOONEST,
+    Computing,
+    NoTurn,
+    StepComputing,
+)
 from stoker.resources.contract.errors import Cancelled
 from stoker.template.budget import SOURCE, BudgetLimits, new_budget
 from stoker.template.errors import LimitExceeded
@@ -242,9 +251,24 @@ def held(turns: Computing, project: str) -> Iterator[None]:
         turns.release(project, 1, began)
 
 
+@pytest.mark.parametrize(("waiting", "waits"), [(0, True), (1, True), (2, True), (3, False)])
+def test_a_step_waits_if_its_turn_comes_sooner_than_it_would_be_run_again(
+    monkeypatch: pytest.MonkeyPatch, *, waiting: int, waits: bool
+) -> None:
+    turns = Computing()
+    turns._mean = SOONEST / 3
+    turns._waiting["p"] = waiting
+    waited: list[float] = []
+    monkeypatch.setattr(turns, "_wait", lambda project, longest: waited.append(longest) or True)
+    with contextlib.nullcontext() if waits else pytest.raises(NoTurn):
+        turns.take("p")
+    assert waited == ([LONGEST_WAIT] if waits else [])
+
+
 def test_one_step_of_a_project_waits_and_a_newcomer_goes_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computing, "LONGEST_WAIT", 60.0)
     turns = Computing()
+    turns._mean = SOONEST
     order: list[str] = []
 
     def run(project: str, stop: threading.Event | None = None) -> threading.Thread:
