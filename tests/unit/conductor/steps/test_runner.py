@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable
 
 import pytest
-from stoker.conductor.steps.computing import NoTurn
+from stoker.conductor.steps.computing import SMALL, Computing, NoTurn
 from stoker.conductor.steps.context import StepServices
 from stoker.conductor.steps.kinds.table import KINDS
 from stoker.conductor.steps.outcomes import Outcomes, Restricted
@@ -19,6 +19,7 @@ from stoker.db.states import TaskKind, TaskState
 from stoker.db.work.claim import Claimant
 from stoker.resources.contract.errors import Cancelled, RetryableError
 from stoker.sealing.sealer import Sealer
+from stoker.template.budget import SOURCE, new_budget
 from stoker.template.sandbox.errors import HelperUnavailable
 from unit.conductor.steps.claims import a_claim, a_row, a_task
 
@@ -94,6 +95,43 @@ def test_what_the_conductor_lacks_delays_a_step_under_the_same_claim_and_is_logg
         result = scene.run({"n": 1})
         assert (result.outcome, result.poll_after, result.progress) == (None, 2.0, {"n": 1})
         assert caplog.messages == [f"Resource s/r: {line}"]
+
+
+def test_what_a_step_computes_to_stop_is_neither_refused_nor_stopped(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[bool] = []
+
+    def take(self: Computing, project: str, stop: threading.Event | None = None) -> float:
+        assert stop is not None, "it would be refused"
+        turns.append(stop.is_set())
+        return 0.0
+
+    def cancel() -> None:
+        with new_budget() as budget:
+            budget.step(SMALL.steps + 1)
+
+    monkeypatch.setattr(Computing, "take", take)
+    monkeypatch.setattr(Computing, "release", lambda self, project, size, began: None)
+    monkeypatch.setattr(scene, "_cancel", cancel)
+    scene.step = raising(Cancelled())
+    outcome = scene.run(stop=True).outcome
+    assert outcome is not None
+    assert outcome.state == TaskState.CANCELLED
+    assert turns == [False]
+
+
+def test_a_thread_has_the_budgets_of_a_step_only_while_it_runs_it(scene: Scene) -> None:
+    sources: list[object] = []
+
+    def step(outcomes: Outcomes) -> StepResult:
+        sources.append(SOURCE.get())
+        return outcomes.done({}, "x")
+
+    scene.step = step
+    scene.run()
+    assert sources != [None]
+    assert SOURCE.get() is None
 
 
 def test_a_step_that_waits_for_its_turn_runs_again_then(scene: Scene) -> None:
