@@ -98,7 +98,7 @@ class GoalCompiler:
         most = 0 if goal.generated else self._limits.template_bytes
         parsed = self._parsed.of(identity.project_id)
         template = load_template(goal.template, max_bytes=most, parsed=parsed)
-        goal, environment = with_environment(goal, template, self._limits, self._operator, tree=tree)
+        goal, environment = with_environment(goal, budget, template, self._limits, self._operator, tree=tree)
         files = goal.files
         # The operator's templates that the stack uses are stored with it: it does not change with them.
         used = dict[str, str]()

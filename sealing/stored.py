@@ -19,7 +19,6 @@ all other JSON                             literal, read as it is
 ========================================== ============================================================
 """
 
-import functools
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
@@ -28,6 +27,7 @@ from ..shapes import Json
 from ..template.residual import (
     ARGS,
     FN,
+    ReadOnce,
     evaluate,
     is_deferred,
     is_node,
@@ -63,23 +63,18 @@ class StoredLookup:
         raise LookupError(f"{resource}.{name}")
 
 
-class SealedRowLookup:
+class SealedRowLookup(ReadOnce):
     """Implements template.residual.Lookup on rows of resources by name; keeps secrets sealed."""
 
     def __init__(self, rows: Mapping[str, Resource]) -> None:
         self._rows = rows
-        # To convert a large value takes long, and a template may select of it often.
-        self._attribute = functools.cache(self._read_attribute)
 
     def reference_id(self, resource: str) -> Json:
         """Return the value that the resource's last action has left."""
         return as_residual(self._rows[resource].reference_id)
 
-    def attribute(self, resource: str, name: str) -> Json:
+    def _read(self, resource: str, name: str) -> Json:
         """Return the value that the resource's last action has left."""
-        return self._attribute(resource, name)
-
-    def _read_attribute(self, resource: str, name: str) -> Json:
         attributes = self._rows[resource].attributes or {}
         if name == "":
             return mapping({key: as_residual(value) for key, value in attributes.items()})
@@ -90,23 +85,19 @@ class SealedRowLookup:
         raise AssertionError("a secret would be opened")
 
 
-class RowLookup:
+class RowLookup(ReadOnce):
     """Implements template.residual.Lookup on rows of resources, by their names; in clear."""
 
     def __init__(self, rows: Mapping[str, Resource], unseal: Unseal) -> None:
         self._rows = rows
         self.unseal = unseal
-        self._attribute = functools.cache(self._read_attribute)
 
     def reference_id(self, resource: str) -> Json:
         """Return the value that the resource's last action has left."""
         return in_clear(self._rows[resource].reference_id, self.unseal)
 
-    def attribute(self, resource: str, name: str) -> Json:
+    def _read(self, resource: str, name: str) -> Json:
         """Return the value that the resource's last action has left."""
-        return self._attribute(resource, name)
-
-    def _read_attribute(self, resource: str, name: str) -> Json:
         attributes = self._rows[resource].attributes or {}
         if name == "":
             return {key: in_clear(value, self.unseal) for key, value in attributes.items()}

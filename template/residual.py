@@ -11,6 +11,7 @@ resource type, a signal, a nested stack's output) is data.  It becomes part of a
 marks as ``literal`` [map] each map that looks like a node.
 """
 
+import functools
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -200,6 +201,24 @@ def references(tree: Residual) -> tuple[Reference, ...]:
     return tuple(found_references)
 
 
+class ReadOnce:
+    """A lookup that reads each attribute once.
+
+    To convert a large one takes long, and a template may select of it often.
+    """
+
+    def attribute(self, resource: str, name: str) -> Json:
+        """Return an attribute of a resource, or all of them for an empty name."""
+        return self._read_once(resource, name)
+
+    @functools.cached_property
+    def _read_once(self) -> Callable[[str, str], Json]:
+        return functools.cache(self._read)
+
+    def _read(self, resource: str, name: str) -> Json:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class _Run:
     """Lookup, budget and kind of one evaluation."""
@@ -209,22 +228,13 @@ class _Run:
     keep_sealed: bool
 
 
-_UNUSED = Budget()
-"""For trees without functions, which charge nothing."""
-
-
 def evaluate(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Json:
     """Return the value of a residual.
 
     :param budget: the budget of the request or step; None: a new one with the service's usual limits.
     :raises ResidualError: a function cannot work with the values it gets, or they become too large.
     """
-    if not tree:
-        return tree
-    if budget is None and is_deferred(tree):
-        with new_budget() as own_budget:
-            return evaluate(tree, lookup, own_budget)
-    return _evaluate(tree, _Run(lookup, budget or _UNUSED, keep_sealed=False))
+    return _within(budget, tree, lookup, keep_sealed=False)
 
 
 def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Residual:
@@ -232,12 +242,16 @@ def partial(tree: Residual, lookup: Lookup, budget: Budget | None = None) -> Res
 
     :param budget: the budget of the request or step; None: a new one with the service's usual limits.
     """
+    return _within(budget, tree, lookup, keep_sealed=True)
+
+
+def _within(budget: Budget | None, tree: Residual, lookup: Lookup, *, keep_sealed: bool) -> Json:
     if not tree:
         return tree
-    if budget is None and is_deferred(tree):
+    if budget is None:
         with new_budget() as own_budget:
-            return partial(tree, lookup, own_budget)
-    return _evaluate(tree, _Run(lookup, budget or _UNUSED, keep_sealed=True))
+            return _evaluate(tree, _Run(lookup, own_budget, keep_sealed))
+    return _evaluate(tree, _Run(lookup, budget, keep_sealed))
 
 
 def _evaluate(tree: Residual, run: _Run) -> Json:

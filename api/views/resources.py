@@ -15,13 +15,13 @@ from ...sealing.sealer import BoundSealer, SealError
 from ...sealing.stored import in_clear
 from ...shapes import Json
 from ...template.language import is_template_name
-from ...template.residual import ResidualError
+from ...template.residual import ReadOnce, ResidualError
 from ..reply import link, quoted
 
 LOG = logging.getLogger(__name__)
 
 
-class StackLookup:
+class StackLookup(ReadOnce):
     """Implements template.residual.Lookup on the stored resources of a stack.
 
     It masks values that cannot be opened, because the key is lost or they were sealed for another stack.
@@ -36,7 +36,7 @@ class StackLookup:
         row = self._resources.get(resource)
         return None if row is None else in_clear(row.reference_id, self.unseal)
 
-    def attribute(self, resource: str, name: str) -> Json:
+    def _read(self, resource: str, name: str) -> Json:
         """Return an attribute of a resource; None until the resource is created."""
         row = self._resources.get(resource)
         if row is None:

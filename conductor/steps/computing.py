@@ -82,9 +82,8 @@ class Computing:
                 now = self._monotonic()
                 waiting = self._waiting[project]
                 is_long = waiting > 0 and (waiting + 1) * self._mean > SOONEST
-                if is_long or self._paid_at.get(project, now) > now:
-                    raise NoTurn(self._next_slot(project))
-                if not self._wait(project, LONGEST_WAIT):
+                is_over = self._paid_at.get(project, now) > now
+                if is_long or is_over or not self._wait(project, LONGEST_WAIT):
                     raise NoTurn(self._next_slot(project))
             else:
                 while not self._wait(project, LOOK):

@@ -1,14 +1,14 @@
 """Values that a claimed task's definition refers to, sealed or in clear."""
 
 import typing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...db.work.claim import Claim, InputValue
 from ...resources.contract.errors import PermanentError
 from ...resources.nested.base import output_error
 from ...sealing.stored import as_residual
 from ...shapes import Json
-from ...template.residual import mapping
+from ...template.residual import ReadOnce, mapping
 
 
 class Opener(typing.Protocol):
@@ -28,15 +28,13 @@ class Opener(typing.Protocol):
 
 
 @dataclass(frozen=True)
-class SealedLookup:
+class SealedLookup(ReadOnce):
     """Implements template.residual.Lookup on the values that were read at the claim, for `partial`.
 
     Its values are as they are stored: secrets stay sealed.
     """
 
     claim: Claim
-    _read: dict[tuple[str, str], Json] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Attributes that were read: to convert a large one takes long, and a template may select of it often."""
 
     def reference_id(self, resource: str) -> Json:
         """Return the reference of a resource.
@@ -45,20 +43,15 @@ class SealedLookup:
         """
         return as_residual(self._input(resource).reference_id)
 
-    def attribute(self, resource: str, name: str) -> Json:
-        """Return an attribute of a resource, or all of them for an empty name.
+    def _read(self, resource: str, name: str) -> Json:
+        """Return an attribute.
 
         :raises PermanentError: the resource is gone.
         """
-        key = resource, name
-        if key not in self._read:
-            self._read[key] = self._attribute(self._input(resource), *key)
-        return self._read[key]
-
-    def _attribute(self, read: InputValue, resource: str, name: str) -> Json:
+        attributes = self._input(resource).attributes
         if name == "":
-            return mapping({key: as_residual(value) for key, value in read.attributes.items()})
-        return as_residual(read.attributes.get(name))
+            return mapping({key: as_residual(value) for key, value in attributes.items()})
+        return as_residual(attributes.get(name))
 
     def unseal(self, token: str) -> Json:
         """Refuse: nothing that is stored needs it."""
@@ -79,14 +72,12 @@ class ClaimLookup(SealedLookup):
     def reference_id(self, resource: str) -> Json:
         return self.secrets.open_value(self._input(resource).reference_id)
 
-    def attribute(self, resource: str, name: str) -> Json:
+    def _read(self, resource: str, name: str) -> Json:
         """Return the value of an attribute in clear.
 
         :raises PermanentError: the resource is gone, or it is an output that can never be computed.
         """
-        return super().attribute(resource, name)
-
-    def _attribute(self, read: InputValue, resource: str, name: str) -> Json:
+        read = self._input(resource)
         if name == "":
             return {key: self.secrets.open_value(value) for key, value in read.attributes.items()}
         value = self.secrets.open_value(read.attributes.get(name))

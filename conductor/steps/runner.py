@@ -51,14 +51,17 @@ class StepRunner(Steps):
 
     def run(self, claim: Claim, progress: Json, stop: threading.Event, who: Claimant) -> StepResult:
         outcomes = self._outcomes(claim, who)
-        return self._guard(outcomes, lambda: self._step(outcomes, progress, stop), progress, stop)
+        computing = StepComputing(self._services.computing, claim.project_id, stop)
+        return self._guard(outcomes, computing, lambda: self._step(outcomes, progress, stop), progress)
 
     def has_cancel(self, claim: Claim) -> bool:
         return KINDS[claim.task.kind].has_cancel(claim, self._registry)
 
     def cancel(self, claim: Claim, who: Claimant) -> StepResult:
         outcomes = self._outcomes(claim, who)
-        return self._guard(outcomes, lambda: self._cancel(outcomes, None), None, threading.Event())
+        computing = StepComputing(self._services.computing, claim.project_id, threading.Event())
+        computing.stopping()
+        return self._guard(outcomes, computing, lambda: self._cancel(outcomes, None), None)
 
     def cancelled(self, claim: Claim, who: Claimant) -> StepResult:
         return self._outcomes(claim, who).stopped()
@@ -86,12 +89,11 @@ class StepRunner(Steps):
         return RunningStepContext(claim, secrets, services=services, stop=stop, children=children)
 
     def _guard(
-        self, outcomes: Outcomes, step: Callable[[], StepResult], progress: Json, stop: threading.Event
+        self, outcomes: Outcomes, computing: StepComputing, step: Callable[[], StepResult], progress: Json
     ) -> StepResult:
         """Return the result of the call, whatever it raises."""
         claim = outcomes.claim
         where = f"{claim.task.stack_id}/{claim.resource.name}"
-        computing = StepComputing(self._services.computing, claim.project_id, stop)
         budgets = SOURCE.set(computing)
         try:
             try:

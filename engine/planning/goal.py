@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ...shapes import Json, JsonMap
-from ...template.budget import Budget, charged_at, new_budget
+from ...template.budget import Budget, charged_at
 from ...template.compile import Limits
 from ...template.environment import Environment, as_document, parse_environment
 from ...template.errors import LimitExceeded
@@ -35,6 +35,7 @@ _HOLDERS = frozenset(
 
 def with_environment(
     goal: Goal,
+    budget: Budget,
     template: JsonMap,
     limits: Limits,
     operator: OperatorEnvironment | None,
@@ -48,12 +49,6 @@ def with_environment(
 
     :param tree: the stack is a root: the names that its tree hides are searched.
     """
-    budget = goal.budget
-    if budget is None:
-        with new_budget(limits.budget) as own_budget:
-            goal = replace(goal, budget=own_budget)
-            goal, environment = with_environment(goal, template, limits, operator, tree=tree)
-        return replace(goal, budget=None), environment
     environment = _charged_environment(goal, template, budget)
     if goal.retained:
         goal, environment = _without_lost(goal, environment, template)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...shapes import Json, JsonMap
-from ...template.budget import new_budget
+from ...template.budget import Budget
 from ...template.errors import LimitExceeded
 from ..contract import ChildGoal, GroupMember, PermanentError
 
@@ -97,10 +97,10 @@ def check_members(count: int, body: Definition, requested: Sequence[RequestedAtt
         raise PermanentError(
             f"a group of {count} members is above the limit of {MOST_MEMBERS}", kind=_REFUSED
         )
+    budget = Budget()
     try:
-        with new_budget() as budget:
-            budget.take_stored(body)
-            budget.store((budget.stored + len(requested) * _REQUESTED) * max(0, count - 1))
+        budget.take_stored(body)
+        budget.store((budget.stored + len(requested) * _REQUESTED) * max(0, count - 1))
     except LimitExceeded as error:
         raise PermanentError(
             f"a group of {count} members is too large: {error.message}", kind=_REFUSED

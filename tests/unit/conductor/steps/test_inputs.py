@@ -1,15 +1,18 @@
 """The values of others that a step's definition refers to."""
 
+import base64
 import copy
 import typing
 from dataclasses import replace
 
 import pytest
+from stoker.api.views.resources import StackLookup
 from stoker.conductor.steps.child_secrets import failing_outputs
 from stoker.conductor.steps.inputs import ClaimLookup, SealedLookup
 from stoker.db.ids import ResourceId
 from stoker.db.work.claim import InputValue
 from stoker.resources.nested.base import OUTPUT_ERRORS
+from stoker.sealing.sealer import Sealer
 from stoker.sealing.stored import RowLookup, SealedRowLookup
 from stoker.template.residual import node
 from unit.conductor.steps.claims import a_claim, a_row, a_task
@@ -40,6 +43,7 @@ class Opening:
         ClaimLookup(CLAIM, Opening()),
         SealedRowLookup({"r": ROW}),
         RowLookup({"r": ROW}, Opening().open),
+        StackLookup([ROW], Sealer([base64.b64encode(bytes(64)).decode()]).of_stack("p", "s")),
     ],
     ids=lambda lookup: type(lookup).__name__,
 )

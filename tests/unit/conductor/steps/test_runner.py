@@ -115,10 +115,11 @@ def test_what_a_step_computes_to_stop_is_neither_refused_nor_stopped(
     monkeypatch.setattr(Computing, "release", lambda self, project, size, began: None)
     monkeypatch.setattr(scene, "_cancel", cancel)
     scene.step = raising(Cancelled())
-    outcome = scene.run(stop=True).outcome
-    assert outcome is not None
-    assert outcome.state == TaskState.CANCELLED
-    assert turns == [False]
+    waiting = a_claim(a_task(scene.kind), ROW)
+    for result in (scene.run(stop=True), scene.runner.cancel(waiting, WHO)):
+        assert result.outcome is not None
+        assert result.outcome.state == TaskState.CANCELLED
+    assert turns == [False, False]
 
 
 def test_a_thread_has_the_budgets_of_a_step_only_while_it_runs_it(scene: Scene) -> None:

@@ -35,7 +35,8 @@ HIDING: Json = {
 def completed(
     goal: Goal, template: Json = HIDING, *, tree: bool = True, **limits: Json
 ) -> tuple[Goal, Environment]:
-    return with_environment(goal, template, Limits(**limits), None, tree=tree)
+    checked = Limits(**limits)
+    return with_environment(goal, goal.budget or Budget(checked.budget), template, checked, None, tree=tree)
 
 
 def test_a_root_hides_what_any_template_of_its_tree_hides() -> None:
@@ -89,7 +90,7 @@ def test_values_of_parameters_that_the_template_has_no_more_are_dropped() -> Non
 def test_the_operators_environment_is_below_that_of_the_stack() -> None:
     operator = OperatorEnvironment(Environment(parameter_defaults={"word": "low", "plain": "low"}))
     goal = Goal("", environment={"parameter_defaults": {"word": "own"}})
-    _, environment = with_environment(goal, HIDING, Limits(), operator, tree=True)
+    _, environment = with_environment(goal, Budget(), HIDING, Limits(), operator, tree=True)
     assert environment.defaults == {"word": "own", "plain": "low"}
 
 
